@@ -15,7 +15,9 @@ const GROUPS = [
   { name: 'core', test: /^(?!.*\/src\/(?:stores|frameworks)\/).*(?<!\.d)\.ts$/, minShareCount: 2 },
   { name: 'stores', test: /\/src\/stores\/.*(?<!\.d)\.ts$/, minShareCount: 2 },
   { name: 'frameworks', test: /\/src\/frameworks\/.*(?<!\.d)\.ts$/, minShareCount: 2 },
-  { name: 'types.d', test: /\.d\.ts$/, minShareCount: 2 },
+  // The declarations of frameworks refer to Node's, which a project for another runtime may not have.
+  { name: 'types.d', test: /^(?!.*\/src\/frameworks\/).*\.d\.ts$/, minShareCount: 2 },
+  { name: 'frameworks.d', test: /\/src\/frameworks\/.*\.d\.ts$/, minShareCount: 2 },
 ]
 
 // cookie-es is published as an ES module only. Its licence has to stay with its code.
@@ -113,7 +115,9 @@ function shortenSourceMaps(folder) {
 function shareDeclarations(folder) {
   for (const file of readdirSync(folder).filter((name) => /\.d\.c?ts$/.test(name))) {
     const path = join(folder, file)
-    const text = readFileSync(path, 'utf8').replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
+    const text = removeUnusedImports(
+      readFileSync(path, 'utf8').replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n'),
+    )
     const imported = Array.from(
       text.matchAll(/^(?:import|export) [^;]*? from "([^"]+)"/gm),
       ([, from]) => from,
@@ -122,4 +126,16 @@ function shareDeclarations(folder) {
       file.endsWith('.d.ts') && !imported.some((from) => /^(?!\.|node:|@standard-schema\/)/.test(from))
     writeFileSync(path, isShared ? `export * from "./${file.replace('.d.ts', '.cjs')}";\n` : text)
   }
+}
+
+/** The bundler leaves imports of declarations that it has removed. */
+function removeUnusedImports(text) {
+  const code = text.replaceAll(/\/\*[^]*?\*\//g, '')
+  return text.replaceAll(/^import \{ ([^}]+) \} from "[^"]+";\n/gm, (statement, names) => {
+    const used = names.split(', ').filter((name) => {
+      const local = name.split(' ').at(-1).replaceAll('$', '\\$&')
+      return code.match(new RegExp(`(?<![\\w$])${local}(?![\\w$])`, 'g')).length > 1
+    })
+    return used.length === 0 ? '' : statement.replace(names, used.join(', '))
+  })
 }

@@ -9,9 +9,10 @@ import { parseArgs } from 'node:util'
 import { countByStatus, forgetStaticSurvivors, readMutants, toScore } from './mutation/mutants.js'
 import { findReason, readSurvivors } from './mutation/survivors.js'
 
-// Folders of the core.
+// Folders of the core, and the package of other issuers.
 const SOURCE = 'packages/tokenlib/src'
 const FOLDERS = ['tokens', 'http', 'issuers', 'revocation', 'config', 'requests', 'sessions']
+const toPath = (folder) => (folder === 'issuers' ? 'packages/issuers/src' : `${SOURCE}/${folder}`)
 const TARGET = 90
 // Data that a script has made; to mutate it says nothing.
 const LEFT_OUT = `!${SOURCE}/tokens/published-secrets.ts`
@@ -47,7 +48,7 @@ function mutate(folder) {
   for (const which of [['--ignoreStatic'], []]) {
     const restore = which.length === 0 ? forgetStaticSurvivors(reportOf(folder)) : () => {}
     const given = {
-      mutate: `${SOURCE}/${folder}/**/*.ts,${LEFT_OUT}`,
+      mutate: `${toPath(folder)}/**/*.ts,${LEFT_OUT}`,
       incrementalFile: reportOf(folder),
       concurrency,
     }

@@ -116,7 +116,6 @@ export const NAVIGATION = [
     text: 'Operation',
     items: [
       { text: 'Running in production', page: 'production' },
-      { text: 'Upgrading', page: 'upgrading' },
       { text: 'Command line', page: 'command-line' },
       { text: 'doctor', page: 'doctor' },
       { text: 'OpenTelemetry', page: 'opentelemetry' },

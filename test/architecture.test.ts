@@ -10,7 +10,6 @@ const LAYERS = [
   'base',
   'tokens',
   'http',
-  'issuers',
   'revocation',
   'config',
   'stores',

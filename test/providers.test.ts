@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../packages/tokenlib/src/index.js'
+import { trustIssuer } from '../packages/issuers/src/index.js'
 import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'
 import { SECRET } from './helpers/manager.js'
 
@@ -37,10 +38,12 @@ describe('issuers as the providers write them into `iss`', () => {
       okta({ domain: 'example.okta.com', audience: AUDIENCE, authorizationServer: 'aus9o8wz' }),
       'https://example.okta.com/oauth2/aus9o8wz',
     ],
-  ])('%#', (options, issuer) => {
-    expect(options.issuer).toBe(issuer)
+  ])('%#', (provider, issuer) => {
+    expect(provider.issuer).toBe(issuer)
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    expect(() => new TokenManager({ config, issuers: [{ ...options, subjectPrefix: '' }] })).not.toThrow()
+    expect(
+      () => new TokenManager({ config, issuers: [trustIssuer({ ...provider.options, subjectPrefix: '' })] }),
+    ).not.toThrow()
   })
 })
 
@@ -125,10 +128,12 @@ describe('refused when it is configured', () => {
   })
 })
 
-test('everything can be replaced in what is returned', () => {
-  const options = { ...keycloak(KEYCLOAK), audience: 'other', subjectPrefix: '', maxTokenAge: '1h' } as const
+test('every option of what is returned can be replaced', () => {
+  const changes = { audience: 'other', subjectPrefix: '', maxTokenAge: '1h' } as const
+  const issuer = trustIssuer({ ...keycloak(KEYCLOAK).options, ...changes })
+  expect(issuer.options).toMatchObject({ ...changes, issuer: 'https://id.example.com/realms/shop' })
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-  expect(() => new TokenManager({ config, issuers: [options] })).not.toThrow()
+  expect(() => new TokenManager({ config, issuers: [issuer] })).not.toThrow()
 })
 
 test.each([

@@ -11,24 +11,15 @@ import * as nest from '../packages/tokenlib/src/frameworks/nest/index.js'
 import {
   acceptUpgrade,
   chooseManager,
-  type IssuerOptions,
   MissingTokenError,
   protectSocketIo,
   TokenConfig,
   TokenManager,
   toErrorResponse,
 } from '../packages/tokenlib/src/index.js'
-import { createIssuerKeys, type KeySource } from '../packages/tokenlib/src/issuers/key-source.js'
+import { clientCredentials, createBackChannelLogout, createEventReceiver, createGlobalTokenRevocation, createIntrospectionRoute, createMetadataRoutes, createRevocationRoute, type IssuerOptions, type LegacyIssuerOptions, trustIssuer, trustLegacyIssuer } from '../packages/issuers/src/index.js'
+import { type KeySource, parseKeySource } from '../packages/issuers/src/keys/key-source.js'
 import { createConsole } from '../packages/console/src/index.js'
-import {
-  clientCredentials,
-  createBackChannelLogout,
-  createEventReceiver,
-  createGlobalTokenRevocation,
-  createIntrospectionRoute,
-  createMetadataRoutes,
-  createRevocationRoute,
-} from '../packages/issuers/src/index.js'
 import { instrument } from '../packages/tokenlib/src/opentelemetry.js'
 import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/providers.js'
 import { createSessionRoutes } from '../packages/tokenlib/src/routes/session-routes.js'
@@ -54,9 +45,9 @@ const request = new Request('http://localhost/')
 const METADATA = { config, jwks: () => ({ keys: [{ kty: 'OKP' }] }) }
 
 const createKeys = (source: KeySource): unknown =>
-  createIssuerKeys(source, { issuer: 'https://id.example/', algorithms: ['RS256'], emit: () => {} })
+  parseKeySource(source, { issuer: 'https://id.example/', algorithms: ['RS256'] })
 
-const withIssuer = (issuer: object) => new TokenManager({ config, issuers: [issuer as IssuerOptions] })
+const withIssuer = (issuer: object) => trustIssuer(issuer as IssuerOptions)
 
 // Each names the unknown option, and the one that was meant.
 const CALLS: readonly (readonly [
@@ -292,16 +283,16 @@ const CALLS: readonly (readonly [
     (given) => withIssuer({ issuer: 'https://id.example', ...(given as object) }),
   ],
   [
-    'issuers of profile legacy',
+    'trustLegacyIssuer',
     'secretOrKey',
     'secret',
-    (given) => withIssuer({ profile: 'legacy', issuer: 'before', ...(given as object) }),
+    (given) => trustLegacyIssuer({ ...(given as LegacyIssuerOptions), issuer: 'before' }),
   ],
   [
-    'issuers of profile legacy',
+    'trustLegacyIssuer',
     'acceptUntl',
     'acceptUntil',
-    (given) => withIssuer({ profile: 'legacy', issuer: 'before', ...(given as object) }),
+    (given) => trustLegacyIssuer({ ...(given as LegacyIssuerOptions), issuer: 'before' }),
   ],
   [
     'mapping of issuers',

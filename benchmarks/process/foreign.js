@@ -2,6 +2,7 @@ import { sign, verify } from 'node:crypto'
 import { createServer } from 'node:http'
 import { JwtVerifier } from 'aws-jwt-verify'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { trustIssuer } from '@tokenlib/issuers'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { createKeys, tamper, toNewStrings, toSubject } from '../tokens.js'
 
@@ -52,7 +53,9 @@ async function toGroup({ url, keys, tokens }, { isRemembering }) {
 async function createOwn(url, fields) {
   const manager = new TokenManager({
     config: new TokenConfig(fields),
-    issuers: [{ issuer: ISSUER, audience: AUDIENCE, keys: { jwksUri: url, allowPrivateNetwork: true } }],
+    issuers: [
+      trustIssuer({ issuer: ISSUER, audience: AUDIENCE, keys: { jwksUri: url, allowPrivateNetwork: true } }),
+    ],
   })
   await manager.ready()
   return { name: 'tokenlib', verify: (token) => manager.verifyTokenWithoutRevocation(token) }

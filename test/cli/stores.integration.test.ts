@@ -6,6 +6,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 import { SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { trustLegacyIssuer } from '../../packages/issuers/src/index.js'
 import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
 import { systemClock } from '../../packages/tokenlib/src/time.js'
 import { createForeign } from '../helpers/foreign.js'
@@ -187,7 +188,7 @@ describe('revoke', () => {
     const other = createForeign('https://other.example', { kid: 'd' })
     const seconds = Math.floor(systemClock() / 1000)
     const claims = { jti: 'a', sid: 'b', sub: 'c', iat: seconds - 300, exp: seconds + 600 }
-    const issuers = [foreign.options(), other.options({ subjectPrefix: 'other:' })]
+    const issuers = [foreign.trust(), other.trust({ subjectPrefix: 'other:' })]
     const receiver = new TokenManager({ config, revocation: createSqliteStore(database), issuers })
     const tokensOf = [foreign.sign(claims), other.sign(claims)] as const
     for (const token of tokensOf) await receiver.verifyToken(token)
@@ -224,15 +225,14 @@ describe('revoke', () => {
     const legacySecret = randomBytes(32).toString('base64url')
     const acceptUntil = new Date(systemClock() + 86_400_000)
     const issuers = [
-      {
-        profile: 'legacy',
+      trustLegacyIssuer({
         issuer: 'old-app',
         withoutIss: true,
         secret: legacySecret,
         acceptUntil,
         maxTokenAge: '15m',
-      },
-    ] as const
+      }),
+    ]
     const both = new TokenManager({ config, issuers, revocation: createSqliteStore(database) })
     await both.ready()
     const jti = newUser()

@@ -1,14 +1,14 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import {
   type Algorithm,
-  type AnyIssuerOptions,
-  type IssuerOptions,
   type Jwk,
   type RevocationStore,
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
+  type TrustedIssuer,
 } from '../../packages/tokenlib/src/index.js'
+import { type ConfiguredIssuer, type IssuerOptions, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { type Forgery, flipS, forge } from '../security/harness/forge.js'
 import { createKeyPair } from './keys.js'
@@ -33,6 +33,8 @@ export interface Foreign {
   forge(forgery: Forgery): string
   /** Options under which a manager accepts its tokens. */
   options(others?: Partial<IssuerOptions>): IssuerOptions
+  /** The same, for a manager. */
+  trust(others?: Partial<IssuerOptions>): ConfiguredIssuer
 }
 
 /** An issuer with a new key. */
@@ -68,22 +70,30 @@ export function createForeign(
     options(others = {}) {
       return { issuer, audience: AUDIENCE, keys: { keys: [this.jwk] }, subjectPrefix: '', ...others }
     },
+    trust(others) {
+      return trustIssuer(this.options(others))
+    },
   }
 }
 
 /** A manager with issuers and a store on one clock; `config` are configuration fields. */
 export function createReceiver(
-  issuers: readonly AnyIssuerOptions[],
-  given: {
+  given: readonly (IssuerOptions | TrustedIssuer)[],
+  options: {
     readonly config?: TokenConfigOptions
     readonly clock?: ReturnType<typeof createClock>
     readonly store?: RevocationStore
   } = {},
 ) {
-  const clock = given.clock ?? createClock()
-  const store = given.store ?? createMemoryStore({ clock })
-  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...given.config })
-  return { tokens: new TokenManager({ config, clock, revocation: store, issuers }), clock, store }
+  const clock = options.clock ?? createClock()
+  const store = options.store ?? createMemoryStore({ clock })
+  const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...options.config })
+  const issuers = given.map((each) => ('connect' in each ? each : trustIssuer(each)))
+  return {
+    tokens: new TokenManager({ config, clock, revocation: store, issuers }),
+    clock,
+    store,
+  }
 }
 
 /** The same token with the other signature that its algorithm accepts: s turned into n - s. */

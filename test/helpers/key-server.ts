@@ -4,8 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { TokenEvents } from '../../packages/tokenlib/src/index.js'
-import { createIssuerKeys, type KeySource } from '../../packages/tokenlib/src/issuers/key-source.js'
-import type { IssuerKeys } from '../../packages/tokenlib/src/issuers/issuer-keys.js'
+import { type KeySource, parseKeySource } from '../../packages/issuers/src/keys/key-source.js'
+import type { KeyLoader, SourceKeys } from '../../packages/tokenlib/src/tokens/token-source.js'
+import type { BoundKey } from '../../packages/tokenlib/src/tokens/algorithms.js'
 import type { Algorithm, Jwk, JwsHeader } from '../../packages/tokenlib/src/tokens/jose.js'
 import { createKeyPair, keyPairFor } from './keys.js'
 
@@ -71,7 +72,9 @@ export function headerOf(kid?: string, alg = 'ES256'): JwsHeader {
 }
 
 /** The keys of an issuer under test. */
-export interface TestedKeys extends IssuerKeys {
+export interface TestedKeys extends Pick<SourceKeys, 'find' | 'idsOf'>, KeyLoader {
+  readonly loader: KeyLoader | null
+  isTrusted(key: BoundKey): boolean
   /** What `find` returns to a request, which loads what it lacks and asks once more. */
   look(header: JwsHeader): Promise<readonly string[] | null>
   readonly loaded: TokenEvents['keysLoaded'][]
@@ -103,23 +106,23 @@ export function createTestedKeys(
   let now = 1_000_000
   const loaded: TokenEvents['keysLoaded'][] = []
   const failed: TokenEvents['keysFailed'][] = []
-  const keys = createIssuerKeys(
-    source,
-    {
-      issuer,
-      algorithms,
-      emit(name, create) {
-        if (name === 'keysLoaded') loaded.push(create() as TokenEvents['keysLoaded'])
-        if (name === 'keysFailed') failed.push(create() as TokenEvents['keysFailed'])
-      },
+  const createKeys = parseKeySource(source, { issuer, algorithms })
+  const keys = createKeys(
+    (name, create) => {
+      if (name === 'keysLoaded') loaded.push(create() as TokenEvents['keysLoaded'])
+      if (name === 'keysFailed') failed.push(create() as TokenEvents['keysFailed'])
     },
     { now: () => now, isWorkerd },
   )
+  const nothing: KeyLoader = { async load() {}, prepare() {}, async ready() {} }
+  const loader = keys.loader ?? nothing
   return {
     ...keys,
+    ...loader,
+    isTrusted: (key) => keys.isTrusted(key, 0),
     async look(header) {
       const isLoaded = keys.find(header) === null
-      if (isLoaded) await keys.load(header)
+      if (isLoaded) await loader.load(header)
       return keys.find(header, isLoaded)?.map(({ kid }) => kid) ?? null
     },
     loaded,

@@ -5,10 +5,10 @@ import {
   parseHeader,
   TOKEN_TYPES,
 } from '../../packages/tokenlib/src/tokens/compact.js'
-import type { IssuerKeys } from '../../packages/tokenlib/src/issuers/issuer-keys.js'
+import type { SourceKeys } from '../../packages/tokenlib/src/tokens/token-source.js'
 
 /** Whether the keys of an issuer verify an ES256 token that this key signs; false also if they must be loaded first. */
-export function verifyWithKeys(keys: IssuerKeys, key: KeyObject, kid: string): boolean {
+export function verifyWithKeys(keys: SourceKeys, key: KeyObject, kid: string): boolean {
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
   const input = `${encode({ alg: 'ES256', kid })}.${encode({ sub: 'ada' })}`
   let signature: Buffer

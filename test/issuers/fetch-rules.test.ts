@@ -1,6 +1,6 @@
 import { promises as dns } from 'node:dns'
 import { describe, expect, test, vi } from 'vitest'
-import type { KeyRequest } from '../../packages/tokenlib/src/issuers/key-source.js'
+import type { KeyRequest } from '../../packages/issuers/src/keys/key-source.js'
 import {
   createJwk,
   createTestedKeys,

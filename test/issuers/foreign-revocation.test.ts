@@ -344,7 +344,7 @@ describe('a revocation that would concern nothing', () => {
       config: new TokenConfig(),
       clock,
       revocation: createMemoryStore({ clock }),
-      issuers: [A.options()],
+      issuers: [A.trust()],
     })
     await expect(tokens.revokeKey('same')).rejects.toThrow(TypeError)
     await tokens.revokeKey('same', a)

@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
-import type { KeyAnswer, KeyFunction } from '../../packages/tokenlib/src/issuers/key-source.js'
+import type { KeyAnswer, KeyFunction } from '../../packages/issuers/src/keys/key-source.js'
 import type { JwsHeader } from '../../packages/tokenlib/src/tokens/jose.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { outcomeOf } from '../helpers/revocable.js'

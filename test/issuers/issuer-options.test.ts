@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type IssuerOptions, type Jwk, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { type Jwk, TokenConfig, TokenManager, type TrustedIssuer } from '../../packages/tokenlib/src/index.js'
+import { type IssuerOptions, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createForeign } from '../helpers/foreign.js'
 import { SECRET } from '../helpers/manager.js'
 
@@ -9,17 +10,20 @@ const C = createForeign('https://c.example')
 
 const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_DECODE_ISSUER: 'https://us.example' })
 
-function build(issuers: unknown): TokenManager {
-  return new TokenManager({ config, issuers: issuers as readonly IssuerOptions[] })
+function build(issuers: readonly unknown[]): TokenManager {
+  return new TokenManager({ config, issuers: (issuers as readonly IssuerOptions[]).map(trustIssuer) })
 }
 
-function errorOf(issuers: unknown): {
+function errorOf(
+  issuers: readonly unknown[],
+  create: (list: readonly unknown[]) => unknown = build,
+): {
   readonly code?: string
   readonly name: string
   readonly message: string
 } {
   try {
-    build(issuers)
+    create(issuers)
   } catch (error) {
     return error as Error
   }
@@ -73,7 +77,7 @@ describe('mistakes in the options of an issuer', () => {
     ['sub', 'mapping'],
     ['allowPrivateNetwork', 'keys'],
   ])('%s is looked for in %s', (name, meant) => {
-    expect(errorOf([{ ...A.options(), [name]: 'x' } as never]).message).toContain(`did you mean "${meant}"?`)
+    expect(errorOf([{ ...A.options(), [name]: 'x' }]).message).toContain(`did you mean "${meant}"?`)
   })
 
   test.each(MISTAKES)('%s', (_, options) => {
@@ -98,14 +102,30 @@ describe('mistakes in the options of an issuer', () => {
     ['no text', [{ ...A.options(), issuer: undefined }]],
     ['an empty text', [{ ...A.options(), issuer: '' }]],
     ['a list', [{ ...A.options(), issuer: ['https://a.example'] }]],
-    ['no list', A.options()],
     ['a name that stands for our own tokens', [{ ...A.options(), issuer: 'own' }]],
   ])('an issuer that is %s', (_, issuers) => {
     expect(errorOf(issuers)).toMatchObject({ code: 'CONFIGURATION_INVALID' })
   })
 
-  test.each([null, undefined, 'https://a.example', 1])('an entry that is %j', (entry) => {
-    expect(errorOf([entry])).toBeInstanceOf(TypeError)
+  test.each([null, undefined, 'https://a.example', 1])('options that are %j', (options) => {
+    expect(errorOf([options])).toBeInstanceOf(TypeError)
+  })
+
+  test.each([null, undefined, 'https://a.example', 1, A.options(), { issuer: 'a' }, { connect: () => A }])(
+    'an entry that no function has made: %j',
+    (entry) => {
+      const create = (issuers: unknown) =>
+        new TokenManager({ config, issuers: issuers as readonly TrustedIssuer[] })
+      const error = errorOf([A.trust(), entry], create)
+      expect(error).toMatchObject({ code: 'CONFIGURATION_INVALID' })
+      expect(error.message).toContain('issuers[1]')
+      expect(error.message).toContain('trustIssuer({ … })')
+      expect(() => create(A.trust())).toThrow('issuers must be a list')
+    },
+  )
+
+  test('the profile of the application before has a function of its own', () => {
+    expect(errorOf([{ ...A.options(), profile: 'legacy' }]).message).toContain('use trustLegacyIssuer()')
   })
 })
 
@@ -118,7 +138,7 @@ describe('several issuers', () => {
 
   test.each(['JWT_DECODE_ISSUER', 'JWT_ENCODE_ISSUER'])('an issuer is not our own: %s', (field) => {
     const own = new TokenConfig({ JWT_SECRET_KEY: SECRET, [field]: A.issuer })
-    expect(() => new TokenManager({ config: own, issuers: [A.options()] })).toThrow(
+    expect(() => new TokenManager({ config: own, issuers: [A.trust()] })).toThrow(
       expect.objectContaining({ code: 'CONFIGURATION_INVALID', message: expect.stringContaining(A.issuer) }),
     )
   })
@@ -153,6 +173,31 @@ describe('several issuers', () => {
   })
 })
 
+test('a source has the name and the prefix of its issuer', () => {
+  const issuer = A.trust({ subjectPrefix: 'a:' })
+  const changes: readonly object[] = [{ issuer: null }, { issuer: B.issuer }, { subjectPrefix: '' }]
+  for (const change of changes) {
+    const other: TrustedIssuer = {
+      ...issuer,
+      connect: (manager) => ({ ...issuer.connect(manager), ...change }),
+    }
+    expect(() => new TokenManager({ config, issuers: [other] })).toThrow(
+      expect.objectContaining({ code: 'CONFIGURATION_INVALID', message: expect.stringContaining(A.issuer) }),
+    )
+  }
+})
+
+test('one value serves several managers, and each loads its keys itself', async () => {
+  let calls = 0
+  const fetch = async () => {
+    calls++
+    return Response.json({ keys: [A.jwk] })
+  }
+  const issuers = [A.trust({ keys: { jwksUri: 'https://1.1.1.1/keys', fetch } })]
+  for (const _ of [1, 2]) await new TokenManager({ config, issuers }).ready()
+  expect(calls).toBe(2)
+})
+
 test('nothing is requested when a manager is built', () => {
   let calls = 0
   const fetch = () => {
@@ -170,9 +215,9 @@ test.each([
   { JWT_REQUIRED_CLAIMS: ['tenant'] },
   { JWT_MAX_TOKEN_AGE: '1h' },
 ])('a rule for own tokens is refused where there are no own keys: %o', (fields) => {
-  expect(() => new TokenManager({ config: new TokenConfig(fields), issuers: [A.options()] })).toThrow(
+  expect(() => new TokenManager({ config: new TokenConfig(fields), issuers: [A.trust()] })).toThrow(
     expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
   )
   const withKey = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...fields })
-  expect(() => new TokenManager({ config: withKey, issuers: [A.options()] })).not.toThrow()
+  expect(() => new TokenManager({ config: withKey, issuers: [A.trust()] })).not.toThrow()
 })

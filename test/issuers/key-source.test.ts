@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { createIssuerKeys, type KeySource } from '../../packages/tokenlib/src/issuers/key-source.js'
+import { type KeySource, parseKeySource } from '../../packages/issuers/src/keys/key-source.js'
 import { ALGORITHMS, createJwk, createTestedKeys, headerOf } from '../helpers/key-server.js'
 
 const good = createJwk('good')
 const URL_OF_KEYS = 'https://id.example/jwks'
 
 const create = (source: unknown, issuer = 'https://id.example/'): unknown =>
-  createIssuerKeys(source as KeySource, { issuer, algorithms: ALGORITHMS, emit: () => {} })
+  parseKeySource(source as KeySource, { issuer, algorithms: ALGORITHMS })
 
 describe('a source is refused at once', () => {
   test.each<[string, unknown]>([

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { IssuerOptions } from '../../packages/tokenlib/src/index.js'
+import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

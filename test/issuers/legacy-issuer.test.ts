@@ -1,11 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import {
-  type AnyIssuerOptions,
-  type LegacyIssuerOptions,
-  TokenConfig,
-  TokenManager,
-} from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager, type TrustedIssuer } from '../../packages/tokenlib/src/index.js'
+import { type LegacyIssuerOptions, trustLegacyIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign } from '../helpers/foreign.js'
 import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
@@ -16,7 +12,6 @@ const OLD_SECRET = 'Rk2vYw8sQe5uTz1xLm7nBc4pHd9fGj3a'
 const DAY = 86_400
 
 const LEGACY: LegacyIssuerOptions = {
-  profile: 'legacy',
   issuer: 'before',
   withoutIss: true,
   secret: OLD_SECRET,
@@ -34,12 +29,12 @@ const old = (claims: object = {}, key: string = OLD_SECRET, header?: object) =>
 
 function createSuccessor(
   options: Partial<LegacyIssuerOptions> = {},
-  others: readonly AnyIssuerOptions[] = [],
+  others: readonly TrustedIssuer[] = [],
   clock = createClock(),
 ) {
   const revocation = createMemoryStore({ clock })
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
-  const issuers = [{ ...LEGACY, ...options }, ...others]
+  const issuers = [trustLegacyIssuer({ ...LEGACY, ...options }), ...others]
   return { tokens: new TokenManager({ config, clock, revocation, issuers }), clock, revocation }
 }
 
@@ -335,17 +330,16 @@ describe('mistakes', () => {
 
   test('two issuers without iss, or with one key, cannot be told apart', () => {
     const other = { ...LEGACY, issuer: 'other', secret: 'Zx8cVb2nMa6sDf4gHj0kLq5wEr7tYu1i' }
-    expect(() => createSuccessor({}, [other])).toThrow(/withoutIss/)
-    expect(() => createSuccessor({}, [{ ...LEGACY, issuer: 'other', withoutIss: false }])).toThrow(/key/)
-    expect(() => createSuccessor({}, [{ ...other, withoutIss: false }])).not.toThrow()
+    const beside = (options: LegacyIssuerOptions) => () => createSuccessor({}, [trustLegacyIssuer(options)])
+    expect(beside(other)).toThrow(/withoutIss/)
+    expect(beside({ ...LEGACY, issuer: 'other', withoutIss: false })).toThrow(/key/)
+    expect(beside({ ...other, withoutIss: false })).not.toThrow()
   })
 
   test('an identity provider beside it needs a prefix, and no old user has it', async () => {
     const provider = createForeign('https://id.example')
-    expect(() => createSuccessor({}, [provider.options({ subjectPrefix: undefined })])).toThrow(
-      /subjectPrefix/,
-    )
-    const { tokens } = createSuccessor({}, [provider.options({ subjectPrefix: 'id:' })])
+    expect(() => createSuccessor({}, [provider.trust({ subjectPrefix: undefined })])).toThrow(/subjectPrefix/)
+    const { tokens } = createSuccessor({}, [provider.trust({ subjectPrefix: 'id:' })])
     expect(await outcomeOf(tokens.verifyToken(provider.sign()))).toBe('ok')
     expect(await outcomeOf(tokens.verifyToken(old()))).toBe('ok')
     expect(await outcomeOf(tokens.verifyToken(old({ sub: 'id:ada' })))).toBe('TOKEN_INVALID')

@@ -1,6 +1,7 @@
 import { sign as signBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createJwk } from '../helpers/key-server.js'
 import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'
@@ -31,7 +32,7 @@ function createPartner() {
     clock,
     revocation: createMemoryStore({ clock }),
     issuers: [
-      {
+      trustIssuer({
         issuer: ISSUER,
         audience: API,
         subjectPrefix: 'partner:',
@@ -39,7 +40,7 @@ function createPartner() {
           calls.push(kid)
           return kid === 'real' ? jwk : null
         },
-      },
+      }),
     ],
   })
   return { tokens, calls }

@@ -3,7 +3,7 @@ import {
   hostKindOf,
   isPublicAddress,
   lookUpAddresses,
-} from '../../packages/tokenlib/src/issuers/network-address.js'
+} from '../../packages/issuers/src/keys/network-address.js'
 
 const kindOf = (host: string): string => hostKindOf(new URL(`https://${host}/`).hostname)
 

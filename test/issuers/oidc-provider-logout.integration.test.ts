@@ -8,7 +8,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { mount } from '../../packages/tokenlib/src/frameworks/express.js'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createBackChannelLogout } from '../../packages/issuers/src/index.js'
+import { createBackChannelLogout, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { bundleWorker, type WorkerProgram } from '../faults/harness/bundle-worker.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -42,7 +42,7 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
       config: new TokenConfig(PATIENT),
       revocation: createRedisStore(redis, { namespace }),
       issuers: [
-        {
+        trustIssuer({
           issuer: provider.issuer,
           audience: RESOURCE,
           profile: 'at+jwt',
@@ -50,7 +50,7 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
             discovery: `${provider.issuer}/.well-known/openid-configuration`,
             allowPrivateNetwork: true,
           },
-        },
+        }),
       ],
     })
     const app = express().use(

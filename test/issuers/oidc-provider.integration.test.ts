@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import {
   type AuthorizationServer,
@@ -17,7 +18,7 @@ function createManager(): TokenManager {
   return new TokenManager({
     config: new TokenConfig(),
     issuers: [
-      {
+      trustIssuer({
         issuer: server.issuer,
         audience: RESOURCE,
         profile: 'at+jwt',
@@ -25,7 +26,7 @@ function createManager(): TokenManager {
           discovery: `${server.issuer}/.well-known/openid-configuration`,
           allowPrivateNetwork: true,
         },
-      },
+      }),
     ],
   })
 }

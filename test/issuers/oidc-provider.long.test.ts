@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import {
@@ -20,7 +21,7 @@ function createManager(): TokenManager {
   return new TokenManager({
     config: new TokenConfig(),
     issuers: [
-      {
+      trustIssuer({
         issuer: server.issuer,
         audience: RESOURCE,
         profile: 'at+jwt',
@@ -31,7 +32,7 @@ function createManager(): TokenManager {
           maxAge: '1s',
           cooldown: '1s',
         },
-      },
+      }),
     ],
   })
 }

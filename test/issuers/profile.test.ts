@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { IssuerOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { AUDIENCE, createForeign, createReceiver } from '../helpers/foreign.js'
 import { NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

@@ -1,4 +1,4 @@
-import type { IssuerOptions } from '../../packages/tokenlib/src/index.js'
+import type { ConfiguredIssuer } from '../../packages/issuers/src/index.js'
 import {
   auth0,
   cognito,
@@ -29,7 +29,7 @@ export interface RefusedShape extends Shape {
 /** What a provider publishes and signs. */
 export interface ProviderShapes {
   readonly provider: string
-  readonly create: (options: ProviderOptions) => IssuerOptions
+  readonly create: (options: ProviderOptions) => ConfiguredIssuer
   readonly issuer: string
   readonly jwksUri: string
   /** Members of the keys that it publishes, beside those of the key itself. */

@@ -2,7 +2,8 @@ import { sign } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type IssuerOptions, type Jwk, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { type Jwk, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { type IssuerOptions, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
@@ -43,7 +44,7 @@ function publish({ jwk, jwksUri }: ProviderShapes): Jwk {
 function createManager(issuer: IssuerOptions): TokenManager {
   return new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-    issuers: [issuer],
+    issuers: [trustIssuer(issuer)],
     revocation: createMemoryStore({ clock }),
     clock,
   })
@@ -57,12 +58,12 @@ function createRemote(shapes: ProviderShapes) {
     asked.push(url)
     return fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/${encodeURIComponent(url)}`)
   }
-  return { issuer: shapes.create({ subjectPrefix: 'id:', remoteKeys: { fetch: fetchKeys } }), asked }
+  return { issuer: shapes.create({ subjectPrefix: 'id:', remoteKeys: { fetch: fetchKeys } }).options, asked }
 }
 
 /** The same with its keys given. */
 function createLocal(shapes: ProviderShapes): IssuerOptions {
-  return { ...shapes.create({ subjectPrefix: 'id:' }), keys: { keys: [publish(shapes)] } }
+  return { ...shapes.create({ subjectPrefix: 'id:' }).options, keys: { keys: [publish(shapes)] } }
 }
 
 describe.each(PROVIDERS)('$provider', (shapes) => {
@@ -146,10 +147,9 @@ test('the managers of two providers refuse the tokens of each other', async () =
 
 test('one manager takes the tokens of all of them, each user with the prefix of its provider', async () => {
   const distinct = PROVIDERS.filter(({ provider }) => !provider.includes(' with '))
-  const issuers = distinct.map((shapes, at) => ({
-    ...createLocal(shapes),
-    subjectPrefix: `${at}:`,
-  }))
+  const issuers = distinct.map((shapes, at) =>
+    trustIssuer({ ...createLocal(shapes), subjectPrefix: `${at}:` }),
+  )
   const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }), issuers, clock })
   for (const [at, { accepted, issuer }] of distinct.entries()) {
     const [first] = accepted

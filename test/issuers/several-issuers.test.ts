@@ -179,7 +179,7 @@ describe('schemas', () => {
   const open = (identityClaim = 'sub') => {
     const clock = createClock()
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_IDENTITY_CLAIM: identityClaim })
-    const issuers = [A.options({ subjectPrefix: 'a:' })]
+    const issuers = [A.trust({ subjectPrefix: 'a:' })]
     return new TokenManager({
       config,
       clock,

@@ -1,11 +1,13 @@
 import { sign as signBytes, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type KeySource, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createIntrospectionRoute,
   createRevocationRoute,
+  type KeySource,
+  trustIssuer,
 } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createJwk, until } from '../helpers/key-server.js'
@@ -52,12 +54,12 @@ async function create(toKeys?: (state: { published: readonly object[]; isDown: b
     clock,
     revocation: createMemoryStore({ clock }),
     issuers: [
-      {
+      trustIssuer({
         issuer: ISSUER,
         audience: API,
         keys: toKeys?.(state) ?? { jwksUri: 'https://1.1.1.1/jwks', fetch },
         subjectPrefix: 'id:',
-      },
+      }),
     ],
   })
   await tokens.ready()

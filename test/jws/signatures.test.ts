@@ -12,14 +12,10 @@ import { createSignature, isSignature, type BoundKey } from '../../packages/toke
 import { readKeyMismatch } from '../../packages/tokenlib/src/tokens/asymmetric.js'
 import { toBase64url } from '../../packages/tokenlib/src/encoding.js'
 import { createKeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
-import {
-  createJwsVerifier,
-  encodeHeader,
-  measureCompact,
-  signCompact,
-} from '../../packages/tokenlib/src/tokens/compact.js'
+import { encodeHeader, measureCompact, signCompact } from '../../packages/tokenlib/src/tokens/compact.js'
 import { ALL_ALGORITHMS, keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
+import { verifyJws } from '../helpers/verify-jws.js'
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const ECDSA = ['ES256', 'ES384', 'ES512'] as const
@@ -56,9 +52,7 @@ describe.each(ALL_ALGORITHMS)('%s', (algorithm) => {
     )
     for (const other of [...others, Buffer.concat([signature, zeros.subarray(0, 1)])]) {
       if (other.length === signature.length) continue
-      expect(() => createJwsVerifier(ring, 9999)(`${input}.${other.toString('base64url')}`, 0)).toThrow(
-        TokenSignatureError,
-      )
+      expect(() => verifyJws(ring, `${input}.${other.toString('base64url')}`)).toThrow(TokenSignatureError)
     }
   })
 })
@@ -67,10 +61,9 @@ test.each(ALL_ALGORITHMS)('%s: a signature in another spelling is refused', (alg
   const ring = ringFor(algorithm)
   const signing = ring.signingKey(0) as BoundKey
   const token = signCompact(signing, `${encodeHeader(signing, 'JWT')}.${toBase64url('{"sub":"u"}')}`)
-  const verify = createJwsVerifier(ring, 9999)
-  expect(verify(token, 0).payload).toBe('{"sub":"u"}')
+  expect(verifyJws(ring, token)).toBe('{"sub":"u"}')
   for (const spelling of [`${token}=`, `${token}\n`, `${token}*`]) {
-    expect(() => verify(spelling, 0)).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }))
+    expect(() => verifyJws(ring, spelling)).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }))
   }
 })
 
@@ -147,7 +140,7 @@ test('a signing input is a header of three members, a dot and the payload', () =
 })
 
 test('a header of one character is a malformed header, and not a missing one', () => {
-  expect(() => createJwsVerifier(ringFor('HS256'), 9999)('a.b.c', 0)).toThrow(
+  expect(() => verifyJws(ringFor('HS256'), 'a.b.c')).toThrow(
     expect.objectContaining({ code: 'TOKEN_INVALID' }),
   )
 })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { isTokenError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createIntrospectionRoute, trustLegacyIssuer } from '../../packages/issuers/src/index.js'
 import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/fetch.js'
 import { createEnforcer } from '../../packages/tokenlib/src/requests/dependencies.js'
 import { nodeRequestReader } from '../../packages/tokenlib/src/http/request-source.js'
-import { createIntrospectionRoute } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign } from '../helpers/foreign.js'
 import { createClock, NOW, openToken, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
@@ -23,16 +23,15 @@ function open() {
     clock,
     revocation: createMemoryStore({ clock }),
     issuers: [
-      PROVIDER.options({ subjectPrefix: 'provider:' }),
-      PEER.options({ subjectPrefix: 'peer:', profile: 'tokenlib' }),
-      {
-        profile: 'legacy',
+      PROVIDER.trust({ subjectPrefix: 'provider:' }),
+      PEER.trust({ subjectPrefix: 'peer:', profile: 'tokenlib' }),
+      trustLegacyIssuer({
         issuer: 'before',
         withoutIss: true,
         secret: OLD_SECRET,
         maxTokenAge: '1h',
         acceptUntil: new Date((NOW + 86_400) * 1000),
-      },
+      }),
     ],
   })
   return { tokens, clock }

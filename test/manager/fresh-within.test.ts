@@ -49,7 +49,7 @@ describe('a policy with the age of the login', () => {
       config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
       clock,
       claims: z.object({}),
-      issuers: [foreign.options({ freshFor: '1h' })],
+      issuers: [foreign.trust({ freshFor: '1h' })],
     })
     // The token was issued just now, for a login ten minutes ago.
     const token = foreign.sign({ iat: NOW, auth_time: NOW - 600 })

@@ -1,11 +1,7 @@
 import { Hono } from 'hono'
 import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/hono.js'
-import {
-  type IssuerOptions,
-  type RevocationStore,
-  TokenConfig,
-  TokenManager,
-} from '../../packages/tokenlib/src/index.js'
+import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { instrument, type InstrumentOptions } from '../../packages/tokenlib/src/opentelemetry.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
@@ -38,8 +34,8 @@ export async function exercise(options: InstrumentOptions): Promise<readonly str
     config,
     revocation: store,
     issuers: [
-      good.options({ keys: fetchedBy(async () => Response.json({ keys: [good.jwk] })), subjectPrefix: 'g:' }),
-      bad.options({ keys: fetchedBy(() => Promise.reject(new Error(PERSONAL.ip))), subjectPrefix: 'b:' }),
+      good.trust({ keys: fetchedBy(async () => Response.json({ keys: [good.jwk] })), subjectPrefix: 'g:' }),
+      bad.trust({ keys: fetchedBy(() => Promise.reject(new Error(PERSONAL.ip))), subjectPrefix: 'b:' }),
     ],
   })
   const stop = instrument(tokens, options)

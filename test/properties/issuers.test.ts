@@ -1,11 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { TokenDecodeError } from '../../packages/tokenlib/src/index.js'
-import { createCanonicalizer } from '../../packages/tokenlib/src/issuers/canonical.js'
-import { toForeignPayload } from '../../packages/tokenlib/src/issuers/profile.js'
+import { TokenConfig, TokenDecodeError } from '../../packages/tokenlib/src/index.js'
+import { createCanonicalizer } from '../../packages/tokenlib/src/tokens/token-sources.js'
+import { toIssuerPayload } from '../../packages/issuers/src/profile.js'
+import { resolveSettings } from '../../packages/tokenlib/src/config/settings.js'
 import { readJsonObject } from '../../packages/tokenlib/src/json.js'
 import { AUDIENCE, createForeign, createReceiver } from '../helpers/foreign.js'
-import { NOW } from '../helpers/manager.js'
+import { NOW, SECRET } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
 const NAMES = [
@@ -65,13 +66,12 @@ test('whatever an issuer signs becomes an access token of its user, or is refuse
           profile: profile as 'oidc-access',
           mapping: names,
           subjectPrefix: 'a:',
-          othersPrefixes: ['b:'],
           identityClaim: 'sub',
           freshFor,
         }
         let payload
         try {
-          payload = toForeignPayload(parsed, joseHeader, rules, () => 'made')
+          payload = toIssuerPayload(parsed, joseHeader, rules, () => 'made')
         } catch (error) {
           expect(error).toBeInstanceOf(TokenDecodeError)
           return
@@ -117,9 +117,12 @@ test('whatever the claims, a manager accepts or refuses, and never fails', async
 
 test('any text has one canonical spelling, which is its own', () => {
   const A = createForeign('https://a.example')
-  const { tokens } = createReceiver([A.options()])
-  const issuers = new Map([[A.issuer, {} as never]])
-  const toCanonical = createCanonicalizer(issuers, tokens.config.JWT_MAX_TOKEN_LENGTH)
+  const { sources } = resolveSettings(new TokenConfig({ JWT_SECRET_KEY: SECRET }), {
+    schema: null,
+    issuers: [A.trust()],
+    emit: () => undefined,
+  })
+  const toCanonical = createCanonicalizer(sources, 8192)
   const token = A.sign()
   const edited = fc
     .tuple(fc.nat({ max: token.length }), fc.nat({ max: 3 }), fc.string({ maxLength: 4 }))

@@ -28,12 +28,13 @@ test('ATK-73 ATK-80 two different ids never become the same one', () => {
 
 test('a token is asked about by everything it can be revoked by', () => {
   const payload = { sub: 'ada', type: 'access' as const }
-  expect(revocationKeys(payload, ['k1'], null)).toEqual([
+  const token = { subjects: ['ada'], kids: ['k1'], source: { revokedBy: [null] } }
+  expect(revocationKeys({ ...token, payload })).toEqual([
     { kind: 'all', id: '' },
     { kind: 'user', id: 'ada' },
     { kind: 'key', id: 'k1' },
   ])
-  expect(revocationKeys({ ...payload, sid: 's', jti: 'j' }, ['k1'], null).slice(3)).toEqual([
+  expect(revocationKeys({ ...token, payload: { ...payload, sid: 's', jti: 'j' } }).slice(3)).toEqual([
     { kind: 'session', id: 's' },
     { kind: 'token', id: 'j' },
   ])

@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
@@ -35,7 +36,12 @@ function describeRace(kind: string, url: string, createStore: (namespace: string
         config: new TokenConfig({ JWT_REVOCATION_TIMEOUT: '20s' }),
         revocation: createStore(namespace),
         issuers: [
-          { issuer: provider.issuer, audience: API, keys: { keys: [provider.jwk] }, subjectPrefix: 'id:' },
+          trustIssuer({
+            issuer: provider.issuer,
+            audience: API,
+            keys: { keys: [provider.jwk] },
+            subjectPrefix: 'id:',
+          }),
         ],
       })
       await tokens.ready()

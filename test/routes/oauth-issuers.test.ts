@@ -1,7 +1,12 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { expect, test } from 'vitest'
-import { type IssuerOptions, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createIntrospectionRoute, createRevocationRoute } from '../../packages/issuers/src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import {
+  createIntrospectionRoute,
+  createRevocationRoute,
+  type IssuerOptions,
+  trustIssuer,
+} from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
@@ -30,7 +35,12 @@ function createRoutes(keys: IssuerOptions['keys']) {
     clock,
     revocation: createMemoryStore({ clock }),
     issuers: [
-      { issuer: ISSUER, audience: 'https://api.example', subjectPrefix: 'kc:', ...(keys && { keys }) },
+      trustIssuer({
+        issuer: ISSUER,
+        audience: 'https://api.example',
+        subjectPrefix: 'kc:',
+        ...(keys && { keys }),
+      }),
     ],
   })
   const introspection = createIntrospectionRoute(tokens, { client })

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { MountableRoutes } from '../../packages/issuers/src/index.js'
+import { type MountableRoutes, trustIssuer } from '../../packages/issuers/src/index.js'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW, PATIENT, SECRET } from '../helpers/manager.js'
@@ -27,12 +27,14 @@ export function createReceiving(
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
     clock,
     revocation: store,
-    issuers: [ID, OTHER].map(({ issuer, jwk }) => ({
-      issuer,
-      audience: API,
-      keys: given.keys ?? { keys: [jwk] },
-      subjectPrefix: `${new URL(issuer).host}:`,
-    })),
+    issuers: [ID, OTHER].map(({ issuer, jwk }) =>
+      trustIssuer({
+        issuer,
+        audience: API,
+        keys: given.keys ?? { keys: [jwk] },
+        subjectPrefix: `${new URL(issuer).host}:`,
+      }),
+    ),
   })
   const revoked: { kind: string; id: string; actor: string | null; note: string | null }[] = []
   tokens.on('revoked', ({ kind, id, actor, note }) => {

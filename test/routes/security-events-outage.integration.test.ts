@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createBackChannelLogout } from '../../packages/issuers/src/index.js'
+import { createBackChannelLogout, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -25,7 +25,9 @@ describeWithRedis('a back-channel logout while Redis cannot be reached', (url) =
         const tokens = new TokenManager({
           config: new TokenConfig({ JWT_REVOCATION_TIMEOUT: '2s' }),
           revocation,
-          issuers: [{ issuer: provider.issuer, audience: 'api', keys: { keys: [provider.jwk] } }],
+          issuers: [
+            trustIssuer({ issuer: provider.issuer, audience: 'api', keys: { keys: [provider.jwk] } }),
+          ],
         })
         await tokens.ready()
         onTestFinished(async () => {

@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { MAX_DEFERRED } from '../../packages/tokenlib/src/revocation/deferred-revocations.js'
-import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import {
   createBackChannelLogout,
   createEventReceiver,
   createGlobalTokenRevocation,
+  trustIssuer,
 } from '../../packages/issuers/src/index.js'
+import { MAX_DEFERRED } from '../../packages/tokenlib/src/revocation/deferred-revocations.js'
+import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
@@ -53,7 +54,13 @@ function createFailing() {
       clock,
       revocation,
       issuers: [
-        { issuer: ID.issuer, audience: API, keys: { keys: [ID.jwk] }, subjectPrefix: 'id:', leeway: 0 },
+        trustIssuer({
+          issuer: ID.issuer,
+          audience: API,
+          keys: { keys: [ID.jwk] },
+          subjectPrefix: 'id:',
+          leeway: 0,
+        }),
       ],
     })
     return { tokens, logout: createBackChannelLogout(tokens, { clientId: CLIENT }) }

@@ -40,7 +40,7 @@ describeAttacks('ATK-20 a flood of unknown kids through a guarded route (CVE-202
         maxAge: '1h',
       } as const
       const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
-      const tokens = new TokenManager({ config, issuers: [A.options({ keys })] })
+      const tokens = new TokenManager({ config, issuers: [A.trust({ keys })] })
       const url = await listen(
         createServer((request, response) => {
           tokens.accessTokenRequired(request).then(

@@ -8,6 +8,7 @@ import {
   TokenManager,
   toErrorResponse,
 } from '../../packages/tokenlib/src/index.js'
+import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createKeyPair } from '../helpers/keys.js'
 import { createManager, withBearer } from '../helpers/manager.js'
@@ -211,7 +212,9 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
       }
       const tokens = new TokenManager({
         config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-        issuers: [{ issuer: 'https://id.example/', audience: 'api', subjectPrefix: 'id:', keys }],
+        issuers: [
+          trustIssuer({ issuer: 'https://id.example/', audience: 'api', subjectPrefix: 'id:', keys }),
+        ],
       })
       for (const name of ['keysLoaded', 'keysFailed'] as const) tokens.on(name, (event) => heard.push(event))
       shown.push(tokens, await tokens.ready().catch((error: unknown) => error))

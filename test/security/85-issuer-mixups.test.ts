@@ -1,10 +1,6 @@
 import { expect } from 'vitest'
-import type {
-  Algorithm,
-  IssuerOptions,
-  TokenConfigOptions,
-  TokenManager,
-} from '../../packages/tokenlib/src/index.js'
+import type { Algorithm, TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { AUDIENCE, createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

@@ -1,11 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'vitest'
-import {
-  type LegacyIssuerOptions,
-  TokenConfig,
-  type TokenConfigOptions,
-  TokenManager,
-} from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { type LegacyIssuerOptions, trustLegacyIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
@@ -16,7 +12,6 @@ import { encode, forge } from './harness/forge.js'
 const OLD_SECRET = 'Rk2vYw8sQe5uTz1xLm7nBc4pHd9fGj3a'
 
 const LEGACY: LegacyIssuerOptions = {
-  profile: 'legacy',
   issuer: 'before',
   withoutIss: true,
   secret: OLD_SECRET,
@@ -43,8 +38,8 @@ async function openHonest(
     clock,
     revocation: createMemoryStore({ clock }),
     issuers: [
-      { ...LEGACY, ...legacy },
-      createForeign('https://id.example').options({ subjectPrefix: 'id:' }),
+      trustLegacyIssuer({ ...LEGACY, ...legacy }),
+      createForeign('https://id.example').trust({ subjectPrefix: 'id:' }),
     ],
   })
   if (legacy.secret === undefined && !('publicKey' in legacy)) {
@@ -137,7 +132,9 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
     const tokens = await openHonest()
     const nameless = old(claims, { typ: 'logout+jwt' })
     expect(await outcomeOf(tokens.verifyIssuedJwt(nameless, wanted))).toBe('TOKEN_ISSUER_INVALID')
-    const { tokens: named } = createReceiver([{ ...LEGACY, issuer: 'old-app', withoutIss: false }])
+    const { tokens: named } = createReceiver([
+      trustLegacyIssuer({ ...LEGACY, issuer: 'old-app', withoutIss: false }),
+    ])
     expect(await outcomeOf(named.verifyToken(old({ iss: 'old-app' })))).toBe('ok')
     const jwt = old({ ...claims, iss: 'old-app' }, { typ: 'logout+jwt' })
     expect(await outcomeOf(named.verifyIssuedJwt(jwt, wanted))).toBe('TOKEN_ISSUER_INVALID')
@@ -145,7 +142,10 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
 
   ownAttack('one key for old and new tokens cannot be configured, nor brought in later', async () => {
     const reused = (config: TokenConfigOptions, legacy: Partial<LegacyIssuerOptions>) => () =>
-      new TokenManager({ config: new TokenConfig(config), issuers: [{ ...LEGACY, ...legacy }] })
+      new TokenManager({
+        config: new TokenConfig(config),
+        issuers: [trustLegacyIssuer({ ...LEGACY, ...legacy })],
+      })
     const code = expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error
     expect(reused({ JWT_SECRET_KEY: OLD_SECRET }, {})).toThrow(code)
     expect(reused({ JWT_SECRET_KEY: Buffer.from(OLD_SECRET) }, {})).toThrow(code)
@@ -158,7 +158,7 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
       config: new TokenConfig(),
       clock: createClock(),
       keys: [{ secret: SECRET, algorithm: 'HS256' }],
-      issuers: [LEGACY],
+      issuers: [trustLegacyIssuer(LEGACY)],
     })
     const before = tokens.keyId
     expect(() => tokens.setKeys([{ secret: OLD_SECRET, algorithm: 'HS256' }])).toThrow(code)

@@ -132,37 +132,6 @@ describeWithPostgres('a connection whose settings somebody has changed', (url) =
     )
     expect(rows).toEqual([{ schemaname: 'public' }])
   })
-
-  test('gets no empty tables in public where its search_path has tables already', async () => {
-    const schema = `former_${++names}`
-    const named = createPostgresStore(pool, { schema, prefix: 'former_' })
-    await named.migrate()
-    await pool.query(`set search_path = ${schema}`)
-    const unnamed = createPostgresStore(pool, { prefix: 'former_' })
-    await expect(unnamed.migrate()).rejects.toThrow(`in the schema ${schema}, not in public`)
-    await expect(unnamed.prepare(NEEDS)).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
-    await named.migrate()
-    await createPostgresStore(pool, { schema: 'public', prefix: 'former_' }).migrate()
-  })
-
-  test('does not go on with the tables of another application in public', async () => {
-    const schema = `mine_${++names}`
-    const prefix = 'mine_'
-    const place = { schema: 'public', prefix }
-    await createPostgresStore(pool, place).migrate()
-    const mine = createPostgresStore(pool, { schema, prefix })
-    await mine.migrate()
-    const started = createPostgresStore(pool, { prefix })
-    await started.prepare(NEEDS)
-    await pool.query(`set search_path = ${schema}, public`)
-    const unnamed = createPostgresStore(pool, { prefix })
-    await expect(unnamed.prepare(NEEDS)).rejects.toThrow(`schema: '${schema}' or schema: 'public'`)
-    for (const named of [mine, createPostgresStore(pool, place)]) await named.prepare(NEEDS)
-    // A path that leaks later, when a token lives longer than those before it.
-    await started.prepare({ longestLifetime: 2 * NEEDS.longestLifetime })
-    // The pool drops a connection whose statement fails.
-    await expect(unnamed.migrate()).rejects.toThrow(`in the schema ${schema}, not in public`)
-  })
 })
 
 // Functions with the names and exact types of those in pg_catalog; each call fails.

@@ -18,7 +18,6 @@ const RULES = { graceMs: GRACE, idleMs: IDLE }
 const FIRST_CLIENT = { ip: '192.0.2.1', userAgent: 'First' }
 const SECOND_CLIENT = { ip: '192.0.2.2', userAgent: null }
 const NO_CLIENT = { ip: null, userAgent: null }
-const LIST = { limit: 10, before: null, idleMs: FOREVER }
 
 describeWithRedis('a rotation in Redis', (url) => {
   const client = new Redis(url)
@@ -198,32 +197,5 @@ describeWithRedis('a rotation in Redis', (url) => {
     expect((await rotate(sid, ahead, NO_CLIENT)).outcome).toBe('advanced')
     const moved = { current: 'child', previous: 'parent', generation, movedAt: now, lastUsedAt: now }
     expect(await find(sid)).toEqual({ ...session, ...moved })
-  })
-
-  test('begins with the first token in a row that 0.1.0 has written', async () => {
-    const sid = await open()
-    const { ip, userAgent } = FIRST_CLIENT
-    const startedAt = NOW - HOUR
-    await writeRows([[sid, ['ada', 7, startedAt, NOW, END, END, ip, userAgent, 0]]])
-    const session = {
-      sid,
-      user: 'ada',
-      startedAt,
-      expiresAt: END,
-      lastUsedAt: NOW,
-      generation: 7,
-      ip,
-      userAgent,
-    }
-    expect(await sessions.list('ada', LIST)).toEqual([session])
-    expect(await find(sid)).toEqual({ ...session, current: '', previous: null, movedAt: startedAt })
-    now += GRACE
-    expect(await rotate(sid, firstToken(sid))).toMatchObject({ outcome: 'advanced', movedAt: startedAt })
-    expect(await find(sid)).toMatchObject({
-      current: firstToken(sid).id,
-      previous: '',
-      generation: 1,
-      movedAt: now,
-    })
   })
 })

@@ -32,11 +32,6 @@ export const LATER = 4_102_444_800_000
 /** The first page of a user's sessions. */
 export const LIST: ListOptions = { limit: 1000, before: null, idleMs: FOREVER }
 
-/** Takes away what a file of an earlier release does not have. */
-export const TO_EARLIER_LAYOUT = ['current_id', 'previous_id', 'moved_at']
-  .map((column) => `ALTER TABLE tokenlib_sessions DROP COLUMN ${column}`)
-  .join(';')
-
 /** Every client of the `node:sqlite` kind that this Node has. */
 export const CLIENTS: Readonly<Record<string, OpenDatabase>> = {
   '@photostructure/sqlite': (path, options = {}) => new DatabaseSync(path, options),

@@ -4,9 +4,9 @@ import { FOREVER, MAX_SESSION_LEAD_MS } from '../../packages/tokenlib/src/revoca
 import type { LostData, RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import { toTables } from '../../packages/tokenlib/src/stores/sqlite/tables.js'
 import { toPageSql } from '../../packages/tokenlib/src/stores/sqlite/sessions.js'
-import { childOf, firstToken } from '../../packages/contracts/src/store-fixture.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 import { systemClock } from '../../packages/tokenlib/src/time.js'
-import { createFolder, HOUR, LATER, LIST, TO_EARLIER_LAYOUT, token } from './sqlite-fixture.js'
+import { createFolder, HOUR, LATER, LIST, token } from './sqlite-fixture.js'
 
 const folder = createFolder()
 afterAll(() => folder.remove())
@@ -41,24 +41,7 @@ describe('a page of sessions in SQLite', () => {
     )
   })
 
-  test('has its index in a file of an earlier release too', async () => {
-    const database = folder.open('earlier.db')
-    const before = await folder.openStore('earlier.db')
-    await before.sessions?.open(session())
-    database.exec(`DROP INDEX tokenlib_sessions_page; DROP TABLE tokenlib_clock;
-      CREATE INDEX tokenlib_sessions_user ON tokenlib_sessions (user, started_at)`)
-    const store = await folder.openStore('earlier.db')
-    equal((await store.sessions?.list('ada', LIST))?.length, 1)
-    const names = database
-      .prepare(`SELECT name FROM sqlite_master WHERE name LIKE 'tokenlib_sessions_%' ORDER BY name`)
-      .all()
-    deepEqual(
-      names.map((row) => (row as { readonly name: string }).name),
-      ['tokenlib_sessions_page', 'tokenlib_sessions_start', 'tokenlib_sessions_until'],
-    )
-  })
-
-  test('leaves out sessions that an earlier release revoked and kept', async () => {
+  test('leaves out a revoked session whose row is there again', async () => {
     const store = await folder.openStore('kept.db')
     const [one, two] = [await store.sessions?.open(session()), await store.sessions?.open(session())]
     const copy = 'SELECT * FROM tokenlib_sessions'
@@ -71,52 +54,6 @@ describe('a page of sessions in SQLite', () => {
       [two?.sid],
     )
     equal(await store.sessions?.get(one?.sid ?? '', RULES), null)
-  })
-})
-
-describe('the rotation of a session in SQLite', () => {
-  test('begins anew in the rows of an earlier release', async () => {
-    const database = folder.open('upgraded.db')
-    const earlier = await folder.openStore('upgraded.db')
-    const { sid } = await earlier.sessions!.open(session())
-    database.exec(
-      `${TO_EARLIER_LAYOUT}; UPDATE tokenlib_sessions SET generation = 3, last_used_at = started_at + 5`,
-    )
-
-    const { sessions } = await folder.openStore('upgraded.db')
-    const before = await sessions!.get(sid, RULES)
-    const lastUsedAt = before!.startedAt + 5
-    const { current, previous, generation, movedAt } = before!
-    deepEqual(
-      { current, previous, generation, movedAt },
-      { current: '', previous: null, generation: 3, movedAt: lastUsedAt },
-    )
-    const first = firstToken(sid)
-    deepEqual(await sessions!.present(sid, first, RULES), { outcome: 'current' })
-    const second = childOf(first, lastUsedAt)
-    for (const token of [first, second]) {
-      equal((await sessions!.rotate(sid, token, RULES)).outcome, 'advanced')
-    }
-    equal((await sessions!.get(sid, RULES))?.current, second.id)
-  })
-
-  test('goes on after a process of an earlier release has used the same file', async () => {
-    const { sessions } = await folder.openStore('both.db')
-    const database = folder.open('both.db')
-    // The statements of that release.
-    const columns = 'sid, user, generation, started_at, last_used_at, expires_at, until, ip, user_agent'
-    const sid = 'AZxAAAAAAAAAAAAAAAAAAA'
-    database.exec(
-      `INSERT INTO tokenlib_sessions (${columns}) VALUES ('${sid}', 'ada', 0, 1, 1, ${LATER}, ${LATER}, null, null)`,
-    )
-    const first = firstToken(sid)
-    equal((await sessions!.rotate(sid, first, RULES)).outcome, 'advanced')
-    database.exec(
-      `UPDATE tokenlib_sessions SET generation = 2, last_used_at = ${systemClock()} WHERE sid = '${sid}'`,
-    )
-    const second = childOf(first, 1)
-    equal((await sessions!.rotate(sid, second, RULES)).outcome, 'advanced')
-    equal((await sessions!.rotate(sid, first, RULES)).outcome, 'reused')
   })
 })
 

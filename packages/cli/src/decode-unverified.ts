@@ -1,4 +1,4 @@
-import { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readBase64url } from 'tokenlib/kit'
+import { hasNestedDuplicates, isJsonObject, isWithinJsonLimits } from 'tokenlib/kit'
 import { CommandError, EXIT } from './exit.js'
 
 /** What a token says, and how it is spelled; nothing of it is verified. */
@@ -35,9 +35,14 @@ export function decodeUnverified(token: string): UnverifiedToken {
     length: token.length,
     headerLength: first.length,
     isSigned: signature !== '',
-    notCanonical: PARTS.filter((_, at) => readBase64url(segments[at] ?? '') === null),
+    notCanonical: PARTS.filter((_, at) => !isCanonical(segments[at] ?? '')),
     withDuplicates: [header, claims].flatMap(({ name, hasDuplicates }) => (hasDuplicates ? [name] : [])),
   }
+}
+
+// Node's decoder also takes padding, white space, `+/` and stray trailing bits.
+function isCanonical(segment: string): boolean {
+  return Buffer.from(segment, 'base64url').toString('base64url') === segment
 }
 
 interface DecodedPart {

@@ -105,6 +105,6 @@ export async function assertRefused(response: Response, status: number, code: st
 
 /** Asserts that a response deletes every cookie. */
 export function assertDeletion(response: Response, browser: SessionBrowser): void {
-  equal(response.headers.getSetCookie().length, 4)
+  equal(response.headers.getSetCookie().length, 3)
   deepEqual(browser.cookieNames(), [])
 }

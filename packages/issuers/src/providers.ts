@@ -1,15 +1,15 @@
-import { assertOptions, isNonEmptyString, type OptionNames, REMOTE_OPTIONS } from 'tokenlib/kit'
-import { ConfigurationError, type Duration, type IssuerOptions, type RemoteKeysOptions } from 'tokenlib'
+import { ConfigurationError, type Duration } from 'tokenlib'
+import { assertOptions, isNonEmptyString, type OptionNames } from 'tokenlib/kit'
+import { REMOTE_OPTIONS, type RemoteKeysOptions } from './keys/key-source.js'
+import { type ConfiguredIssuer, type IssuerOptions, trustIssuer } from './trust-issuer.js'
 
-export type { IssuerOptions, RemoteKeysOptions }
-
-/** What can be set for every provider. Everything else can be replaced in the returned object. */
+/** What can be set for every provider. For everything else, pass the `options` of what is returned to `trustIssuer()`. */
 export interface ProviderOptions {
   /** Stands before every `sub`. Required as soon as a manager accepts tokens from more than one source. */
   readonly subjectPrefix?: string | undefined
   /** How long after `iat` a token is accepted at most. Default `24h`. */
   readonly maxTokenAge?: Duration | undefined
-  /** The clock difference tolerated in its tokens. Default: that of the configuration. */
+  /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
   /** How long after `auth_time` a token counts as fresh. Left out, none does. */
   readonly freshFor?: Duration | undefined
@@ -70,7 +70,7 @@ export interface OktaOptions extends ProviderOptions {
   /** The audience of the authorization server: `api://default`. */
   readonly audience: string | readonly string[]
   /**
-   * The claim that names the user: `uid`, which never changes, or `sub`, the log-in name. Tokens of the client credentials
+   * The claim that names the user: `uid`, which never changes, or `sub`, the login name. Tokens of the client credentials
    * flow have no `uid`. Default `uid`.
    */
   readonly subject?: 'uid' | 'sub' | undefined
@@ -110,7 +110,7 @@ const MEANT_OPTIONS = Object.fromEntries(Object.keys(REMOTE_OPTIONS).map((name) 
  * @example
  * new TokenManager({ config, issuers: [auth0({ domain: 'example.eu.auth0.com', audience: 'https://api.example' })] })
  */
-export function auth0(options: Auth0Options): IssuerOptions {
+export function auth0(options: Auth0Options): ConfiguredIssuer {
   assertOptions('auth0()', options, AUTH0, MEANT_OPTIONS)
   const { domain, audience, tokenProfile = 'auth0', scopes = 'scope' } = options
   assertDomain('auth0()', domain)
@@ -119,18 +119,18 @@ export function auth0(options: Auth0Options): IssuerOptions {
   // The slash is a part of its `iss`.
   const issuer = `https://${domain}/`
   const isStandard = tokenProfile === 'rfc9068'
-  return {
+  return trustIssuer({
     ...toCommon('auth0()', options, issuer, `${issuer}.well-known/jwks.json`),
     audience,
     profile: isStandard ? 'at+jwt' : 'oidc-access',
     mapping: { scopes },
     // Which client asked for the token; RFC 9068 requires the same of its `client_id`.
     requiredClaims: isStandard ? [] : ['azp'],
-  }
+  })
 }
 
 /** The access tokens of an Amazon Cognito user pool. */
-export function cognito(options: CognitoOptions): IssuerOptions {
+export function cognito(options: CognitoOptions): ConfiguredIssuer {
   assertOptions('cognito()', options, COGNITO, { ...MEANT_OPTIONS, audience: 'clientId' })
   const { region, userPoolId, clientId } = options
   assertText('cognito(): region', region, /^[a-z]{2,8}(?:-[a-z]{1,16}){1,4}-\d{1,2}$/)
@@ -140,22 +140,22 @@ export function cognito(options: CognitoOptions): IssuerOptions {
   }
   const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
   const issuer = `https://cognito-idp.${region}.${suffix}/${userPoolId}`
-  return {
+  return trustIssuer({
     ...toCommon('cognito()', options, issuer, `${issuer}/.well-known/jwks.json`),
     audience: clientId,
     algorithms: ['RS256'],
     mapping: {
       aud: 'client_id',
-      // The same in all tokens that one refresh token brought: one log-in.
+      // The same in all tokens that one refresh token brought: one login.
       sid: 'origin_jti',
       scopes: 'scope',
       access: { claim: 'token_use', value: 'access' },
     },
-  }
+  })
 }
 
 /** The access tokens of an API that is registered in one tenant of Microsoft Entra ID. */
-export function entra(options: EntraOptions): IssuerOptions {
+export function entra(options: EntraOptions): ConfiguredIssuer {
   assertOptions('entra()', options, ENTRA, MEANT_OPTIONS)
   const { tenantId, audience, version = 2 } = options
   if (['common', 'organizations', 'consumers'].includes(tenantId)) {
@@ -171,7 +171,7 @@ export function entra(options: EntraOptions): IssuerOptions {
     version === 2
       ? [`${authority}/v2.0`, `${authority}/discovery/v2.0/keys`, 'azp']
       : [`https://sts.windows.net/${tenantId}/`, `${authority}/discovery/keys`, 'appid']
-  return {
+  return trustIssuer({
     ...toCommon('entra()', options, issuer, keys),
     audience,
     // Its keys have no `alg`.
@@ -185,38 +185,38 @@ export function entra(options: EntraOptions): IssuerOptions {
     },
     // Which client asked for the token. An ID token for the same registration has the same audience, and no such claim.
     requiredClaims: [client],
-  }
+  })
 }
 
 /** The access tokens of a Keycloak realm. */
-export function keycloak(options: KeycloakOptions): IssuerOptions {
+export function keycloak(options: KeycloakOptions): ConfiguredIssuer {
   assertOptions('keycloak()', options, KEYCLOAK, MEANT_OPTIONS)
   const { url, realm, audience } = options
   assertText('keycloak(): realm', realm, /^\w[\w.-]*$/)
   const issuer = `${parseBaseUrl('keycloak(): url', url)}/realms/${realm}`
-  return {
+  return trustIssuer({
     ...toCommon('keycloak()', options, issuer, `${issuer}/protocol/openid-connect/certs`),
     audience,
     mapping: { scopes: 'scope', access: { claim: 'typ', value: 'Bearer' } },
-  }
+  })
 }
 
-/** The access tokens of a custom authorization server of Okta; those of the organisation itself are for Okta alone. */
-export function okta(options: OktaOptions): IssuerOptions {
+/** The access tokens of a custom authorization server of Okta. Tokens of the organisation itself are for Okta alone. */
+export function okta(options: OktaOptions): ConfiguredIssuer {
   assertOptions('okta()', options, OKTA, MEANT_OPTIONS)
   const { domain, authorizationServer = 'default', audience, subject = 'uid' } = options
   assertDomain('okta()', domain)
   assertText('okta(): authorizationServer', authorizationServer, /^[\w-]+$/)
   assertOneOf('okta(): subject', subject, ['uid', 'sub'])
   const issuer = `https://${domain}/oauth2/${authorizationServer}`
-  return {
+  return trustIssuer({
     ...toCommon('okta()', options, issuer, `${issuer}/v1/keys`),
     audience,
     algorithms: ['RS256'],
     mapping: { sub: subject, scopes: 'scp' },
     // Which client asked for the token; no ID token has it.
     requiredClaims: ['cid'],
-  }
+  })
 }
 
 function toCommon(

@@ -69,21 +69,7 @@ export {
   unsetCookies,
   unsetRefreshCookies,
 } from './requests/set-cookies.js'
-export type { IssuerOptions } from './issuers/issuer-options.js'
-export type { AnyIssuerOptions } from './issuers/issuers.js'
-export type { LegacyIssuerOptions } from './issuers/legacy-options.js'
-export type {
-  DiscoverySource,
-  JwksUriSource,
-  KeyAnswer,
-  KeyFetch,
-  KeyFunction,
-  KeyRequest,
-  KeySource,
-  RemoteKeysOptions,
-  StaticSource,
-} from './issuers/key-source.js'
-export type { ClaimMapping, IssuerProfile } from './issuers/profile.js'
+export type { TrustedIssuer } from './tokens/token-source.js'
 export type {
   Algorithm,
   Jwk,

@@ -1,4 +1,3 @@
-import type { IssuerProfile } from './issuers/profile.js'
 import type { RevocationStore } from './revocation/store.js'
 import type { Clock } from './time.js'
 import type { TokenConfig } from './config/config.js'
@@ -28,7 +27,7 @@ export interface InspectedKey {
 /** An issuer whose tokens a manager accepts. */
 export interface InspectedIssuer {
   readonly issuer: string
-  readonly profile: IssuerProfile | 'legacy'
+  readonly profile: string
   readonly audience: readonly string[]
   /** Loads its keys, or rejects with the reason. */
   readonly loadKeys: () => Promise<void>
@@ -69,11 +68,11 @@ function inspect({ config, settings, now, store }: InspectionSource): ManagerIns
       isTrusted: settings.keys.isTrusted(key, moment),
     })),
     missingKey: signing === null ? settings.keys.explainMissingKey(moment) : null,
-    issuers: [...settings.issuers.values()].map(({ issuer, profile, rules, keys }) => ({
+    issuers: [...settings.sources.issuers.values()].map(({ issuer, profile, rules, keys }) => ({
       issuer,
       profile,
       audience: rules.audience,
-      loadKeys: () => keys.ready(),
+      loadKeys: async () => keys.loader?.ready(),
     })),
     store,
   }

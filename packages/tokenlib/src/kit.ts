@@ -1,7 +1,7 @@
 export { CONFIG_NAMES, isConfigName } from './config/config-table.js'
 export { KEY_FIELDS, resolveKeys } from './config/resolve-keys.js'
 export { resolveStore, toGraceMs } from './config/settings.js'
-export { readBase64url, toBase64url } from './encoding.js'
+export { toBase64url } from './encoding.js'
 export { ConfigurationError, isOutage, isTokenError } from './errors.js'
 export { createEmitter, type SessionClient, type TokenEmitter } from './events.js'
 export { isForm, isJson, isUrlEncoded, parseBody, readBytes, toMediaType } from './http/body.js'
@@ -23,7 +23,6 @@ export {
 } from './http/request-source.js'
 export { attach, readAttached, rememberView, type RequestReader, type RequestView } from './http/view.js'
 export { type ManagerInspection, readInspection } from './inspection.js'
-export { REMOTE_OPTIONS } from './issuers/key-source.js'
 export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './json.js'
 export { createObservers } from './observer.js'
 export {
@@ -46,7 +45,7 @@ export {
   textLike,
   unknownName,
 } from './options.js'
-export { isPromise, withDeadline } from './promises.js'
+export { isPromise, settleQuietly, withDeadline } from './promises.js'
 export {
   type Answering,
   callDependency,
@@ -168,11 +167,13 @@ export {
   toHookError,
 } from './routes/router.js'
 export type { SessionRoutesOptions } from './routes/session-routes.js'
-export { sleep, startTimer, type Timer } from './runtime.js'
+export { IS_WORKERD, sleep, startTimer, type Timer } from './runtime.js'
 export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
+export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {
+  type CompactJws,
   DEFAULT_MAX_TOKEN_LENGTH,
   isAccessTokenHeader,
   MAX_HEADER_LENGTH,
@@ -180,8 +181,27 @@ export {
   toShortType,
   UNSUPPORTED_MEMBERS,
 } from './tokens/compact.js'
-export { createId, readTimedId, systemRandom, toTimedId } from './tokens/ids.js'
-export { deriveKid, MAX_KID_LENGTH, parseJwkText } from './tokens/jwk.js'
-
-export { isNonEmptyString, readMissingClaim, readMistypedClaim } from './tokens/payload.js'
-export { importSecret } from './tokens/secret.js'
+export { createId, readTimedId, readTokenStart, systemRandom, toTimedId } from './tokens/ids.js'
+export { isJwk } from './tokens/jose.js'
+export { assertJwkUse, deriveKid, MAX_KID_LENGTH, parseJwkText, toKid } from './tokens/jwk.js'
+export {
+  type ClaimRules,
+  invalidClaim,
+  isNonEmptyString,
+  readEnd,
+  readMissingClaim,
+  readMistypedClaim,
+  toTokenPayload,
+} from './tokens/payload.js'
+export { assertSecret, importSecret, readSecretWeakness } from './tokens/secret.js'
+export type {
+  IssuerSource,
+  KeyLoader,
+  OpenedToken,
+  SignedJwt,
+  SourceContext,
+  SourceKeys,
+  TokenLife,
+  TokenSource,
+  TrustedIssuer,
+} from './tokens/token-source.js'

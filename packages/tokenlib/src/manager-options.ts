@@ -2,8 +2,8 @@ import type { RandomBytes } from './tokens/ids.js'
 import { assertSchema, type ClaimsSchema } from './tokens/extra-claims.js'
 import type { TokenPayload } from './tokens/payload.js'
 import { ConfigurationError } from './errors.js'
-import type { AnyIssuerOptions } from './issuers/issuers.js'
 import type { OwnKey } from './tokens/own-key.js'
+import type { TrustedIssuer } from './tokens/token-source.js'
 import { assertOptions, type OptionNames } from './options.js'
 import type { RevocationStore } from './revocation/store.js'
 import type { ReadClientIp } from './revocation/session-client.js'
@@ -29,8 +29,8 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly keys?: readonly OwnKey[] | undefined
   /** How long the `sign` of a key may take; default `'5s'`. */
   readonly signTimeout?: Duration | undefined
-  /** Others whose tokens are accepted: identity providers, other applications, and the one that this application replaces. */
-  readonly issuers?: readonly AnyIssuerOptions[] | undefined
+  /** Others whose tokens are accepted, made by the functions of `@tokenlib/issuers`. */
+  readonly issuers?: readonly TrustedIssuer[] | undefined
   /** Sets the JSON body of rejections by `TokenExceptionFilter`, the session routes and socket handshakes. */
   readonly formatError?: FormatError | undefined
   readonly clock?: Clock

@@ -232,7 +232,7 @@ export class TokenManager<
 
   /** The issuers whose tokens this manager accepts beside its own, by their `iss`. */
   get issuers(): readonly string[] {
-    return Object.freeze([...this.#authenticator.settings.issuers.keys()])
+    return Object.freeze([...this.#authenticator.settings.sources.issuers.keys()])
   }
 
   /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
@@ -358,9 +358,9 @@ export class TokenManager<
 
   /** How a `sub` of one of the issuers appears in a payload: with the prefix of the issuer. */
   toSubject(issuer: string, sub: string): string {
-    const known = this.#authenticator.settings.issuers.get(issuer)
+    const known = this.#authenticator.settings.sources.issuers.get(issuer)
     if (known === undefined) throw new TypeError('issuer must be one of the issuers of this manager')
-    return known.toSubject(parseText('sub', sub))
+    return known.subjectPrefix + parseText('sub', sub)
   }
 
   /** Checks the token of a WebSocket handshake: a Node `upgrade` request or a Fetch one. Nothing is remembered. */
@@ -415,8 +415,8 @@ export class TokenManager<
 
   /** Resolves once the store is fit for use and the keys of every issuer are loaded; rejects after a few seconds. */
   async ready(): Promise<void> {
-    const issuers = [...this.#authenticator.settings.issuers.values()]
-    const keys = Promise.all(issuers.map((issuer) => issuer.keys.ready()))
+    const issuers = [...this.#authenticator.settings.sources.issuers.values()]
+    const keys = Promise.all(issuers.map(async (issuer) => issuer.keys.loader?.ready()))
     // The store first: without it nothing works, whoever has made a token.
     void settleQuietly(keys)
     await this.#store?.ready()
@@ -482,7 +482,7 @@ export class TokenManager<
 
   /** Revokes every token of a user that began before now: `uid` is the `sub` of a payload or, with `issuer`, of that issuer. */
   async revokeUser(uid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
-    const users = toRevokedUsers(this.#authenticator.settings.issuers, options.issuer, uid)
+    const users = toRevokedUsers(this.#authenticator.settings.sources.issuers, options.issuer, uid)
     return this.#revoke('revokeUser', options, (revoker, origin) => revoker.revokeUser(uid, origin, users))
   }
 
@@ -490,9 +490,9 @@ export class TokenManager<
   async revokeKey(kid: string, options: RevokeOptions = {}): Promise<Acknowledgement> {
     const { settings } = this.#authenticator
     return this.#revoke('revokeKey', options, (revoker, origin) => {
-      const issuers = toKeyIssuers(settings, options.issuer)
+      const issuers = toKeyIssuers(settings.sources.issuers, settings.keys.verifying, options.issuer)
       // Where a key has no `kid` of its own, a token may name it as it likes: its derived id is revoked as well.
-      const otherIds = settings.issuers.get(options.issuer ?? '')?.keys.idsOf(kid)
+      const otherIds = settings.sources.issuers.get(options.issuer ?? '')?.keys.idsOf(kid)
       return revoker.revokeKey(kid, origin, issuers, otherIds)
     })
   }
@@ -501,7 +501,7 @@ export class TokenManager<
   async revokeAll(options: RevokeOptions = {}): Promise<Acknowledgement> {
     return this.#revoke('revokeAll', options, (revoker, origin) => {
       if (options.issuer === undefined) return revoker.revokeAll(origin)
-      const issuer = parseIssuer(this.#authenticator.settings.issuers, options.issuer)
+      const issuer = parseIssuer(this.#authenticator.settings.sources.issuers, options.issuer)
       if (issuer !== null) return revoker.revokeIssuer(issuer, origin)
       throw new TypeError('revokeAll() takes one of the issuers, or none for every token of everybody')
     })
@@ -531,7 +531,7 @@ export class TokenManager<
     options: RevokeOptions = {},
   ): Promise<number> {
     const sessions = this.#requireSessions('revokeOtherSessions')
-    if (this.#authenticator.settings.issuers.has(payload?.iss as string)) {
+    if (this.#authenticator.settings.sources.issuers.has(payload?.iss as string)) {
       throw new TypeError('The token belongs to another issuer, which keeps its own sessions')
     }
     return this.#revoke('revokeOtherSessions', options, (_, origin) =>
@@ -559,7 +559,7 @@ export class TokenManager<
   }
 
   #toIssuers(options: RevokeOptions, payload: { readonly iss?: string } | null): RevokedIssuers {
-    return toRevokedIssuers(this.#authenticator.settings, options.issuer, payload ?? {})
+    return toRevokedIssuers(this.#authenticator.settings.sources, options.issuer, payload ?? {})
   }
 
   async #revoke<Answer>(

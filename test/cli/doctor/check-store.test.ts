@@ -209,7 +209,6 @@ const SQLITE: SqliteFacts = {
   journalMode: 'wal',
   integrity: 'ok',
   tablesVersion: 1,
-  oldestVersion: null,
   ownVersion: 1,
   entries: 0,
   writeError: null,

@@ -1,5 +1,6 @@
 import express from 'express'
 import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/express'
 import { createMemoryStore } from 'tokenlib/memory'
 import { serveNode } from '../../../examples/server.js'
@@ -25,15 +26,14 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     revocation: createMemoryStore({ clock }),
     clock,
     issuers: [
-      {
-        profile: 'legacy',
+      trustLegacyIssuer({
         issuer: 'shop',
         audience: 'shop-api',
         publicKey,
         algorithm: 'RS256',
         maxTokenAge: '1h',
         acceptUntil,
-      },
+      }),
     ],
   })
   // The table is not in the store: whoever revokes a user deletes its rows as well.

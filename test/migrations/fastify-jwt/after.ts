@@ -1,5 +1,6 @@
 import Fastify from 'fastify'
 import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/fastify'
 import { createMemoryStore } from 'tokenlib/memory'
 import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
@@ -15,15 +16,14 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     revocation: createMemoryStore({ clock }),
     clock,
     issuers: [
-      {
-        profile: 'legacy',
+      trustLegacyIssuer({
         issuer: 'old-app',
         withoutIss: true,
         secret: SECRET,
         mapping: { sub: 'user.id', scopes: 'user.roles' },
         maxTokenAge: '7d',
         acceptUntil,
-      },
+      }),
     ],
   })
 }

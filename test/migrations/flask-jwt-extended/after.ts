@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { decodeWithoutVerifying, TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/hono'
 import { createMemoryStore } from 'tokenlib/memory'
 import { serveFetch } from '../../../examples/server.js'
@@ -13,7 +14,6 @@ const JWT_SECRET_KEY = 'kJ9sWb4xNe7tVz2mQr6yHc1gPd8fLa5u'
 function createTokens({ clock, acceptUntil }: AfterSettings) {
   const revocation = createMemoryStore({ clock })
   const old = {
-    profile: 'legacy',
     issuer: 'flask',
     withoutIss: true,
     secret: SECRET,
@@ -25,12 +25,12 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     revocation,
     clock,
     issuers: [
-      {
+      trustLegacyIssuer({
         ...old,
         maxTokenAge: '15m',
         // Refresh tokens have the same secret.
         mapping: { scopes: 'roles', access: { claim: 'type', value: 'access' } },
-      },
+      }),
     ],
   })
   // Only the exchange below uses it: no route takes what it accepts.
@@ -38,7 +38,13 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     config: new TokenConfig(),
     revocation,
     clock,
-    issuers: [{ ...old, maxTokenAge: '30d', mapping: { access: { claim: 'type', value: 'refresh' } } }],
+    issuers: [
+      trustLegacyIssuer({
+        ...old,
+        maxTokenAge: '30d',
+        mapping: { access: { claim: 'type', value: 'refresh' } },
+      }),
+    ],
   })
   return { tokens, oldRefreshTokens }
 }

@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/hono'
 import { createMemoryStore } from 'tokenlib/memory'
 import { serveFetch } from '../../../examples/server.js'
@@ -16,8 +17,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     revocation: createMemoryStore({ clock }),
     clock,
     issuers: [
-      {
-        profile: 'legacy',
+      trustLegacyIssuer({
         issuer: 'old-app',
         withoutIss: true,
         secret: SECRET,
@@ -27,7 +27,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
         // Refused otherwise: without `iat`, a refresh token that is about to expire would look the same.
         onlyAccessTokens: true,
         acceptUntil,
-      },
+      }),
     ],
   })
 }

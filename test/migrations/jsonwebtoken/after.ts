@@ -1,5 +1,6 @@
 import express from 'express'
 import { decodeWithoutVerifying, TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/express'
 import { createMemoryStore } from 'tokenlib/memory'
 import { serveNode } from '../../../examples/server.js'
@@ -13,7 +14,6 @@ const JWT_SECRET_KEY = 'hN4cWq9zJv2mTs8xRb6yKd1gLf5pEa3u'
 function createTokens({ clock, acceptUntil }: AfterSettings) {
   const revocation = createMemoryStore({ clock })
   const old = {
-    profile: 'legacy',
     issuer: 'old-app',
     withoutIss: true,
     mapping: { sub: 'userId', scopes: 'roles' },
@@ -23,14 +23,14 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     config: new TokenConfig({ JWT_SECRET_KEY }),
     revocation,
     clock,
-    issuers: [{ ...old, secret: ACCESS_SECRET, maxTokenAge: '15m' }],
+    issuers: [trustLegacyIssuer({ ...old, secret: ACCESS_SECRET, maxTokenAge: '15m' })],
   })
   // Only the exchange below uses it: no route takes what it accepts.
   const oldRefreshTokens = new TokenManager({
     config: new TokenConfig(),
     revocation,
     clock,
-    issuers: [{ ...old, secret: REFRESH_SECRET, maxTokenAge: '60d' }],
+    issuers: [trustLegacyIssuer({ ...old, secret: REFRESH_SECRET, maxTokenAge: '60d' })],
   })
   return { tokens, oldRefreshTokens }
 }

@@ -20,6 +20,7 @@ import {
   type TokenPair,
   type TokenPayload,
 } from 'tokenlib'
+import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { AccessTokenGuard, TokenClaims, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
 import { createMemoryStore } from 'tokenlib/memory'
 import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
@@ -31,20 +32,20 @@ const JWT_SECRET_KEY = 'uC5bYx9kWd2rMz7vPt4nHs1gJq8eLf6a'
 
 function createTokens({ clock, acceptUntil }: AfterSettings) {
   const revocation = createMemoryStore({ clock })
-  const old = { profile: 'legacy', issuer: 'old-app', withoutIss: true, acceptUntil } as const
+  const old = { issuer: 'old-app', withoutIss: true, acceptUntil } as const
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY }),
     revocation,
     clock,
     issuers: [
-      {
+      trustLegacyIssuer({
         ...old,
         secret: SECRET,
         // 24 bytes that were made at random.
         allowWeakSecret: true,
         mapping: { scopes: 'roles' },
         maxTokenAge: '15m',
-      },
+      }),
     ],
   })
   // Only the exchange below uses it: no route takes what it accepts.
@@ -52,7 +53,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
     config: new TokenConfig(),
     revocation,
     clock,
-    issuers: [{ ...old, secret: REFRESH_SECRET, maxTokenAge: '60d' }],
+    issuers: [trustLegacyIssuer({ ...old, secret: REFRESH_SECRET, maxTokenAge: '60d' })],
   })
   return { tokens, oldRefreshTokens }
 }

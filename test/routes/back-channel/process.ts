@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { serveFetch } from '../../../examples/server.js'
 import { isTokenError, TokenConfig, TokenManager } from '../../../packages/tokenlib/src/index.js'
-import { createBackChannelLogout } from '../../../packages/issuers/src/index.js'
+import { createBackChannelLogout, trustIssuer } from '../../../packages/issuers/src/index.js'
 import { replicate } from '../../../packages/tokenlib/src/stores/replica.js'
 import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
 import { now, type ProcessSetUp, type Question, type Watched } from './protocol.js'
@@ -14,7 +14,7 @@ async function start(setUp: ProcessSetUp) {
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: setUp.secret, JWT_REVOCATION_TIMEOUT: '10s' }),
     revocation: bound === null ? store : replicate(store, { bound }),
-    issuers: [{ issuer, audience, keys: { keys: [jwk] }, subjectPrefix: 'id:' }],
+    issuers: [trustIssuer({ issuer, audience, keys: { keys: [jwk] }, subjectPrefix: 'id:' })],
   })
   await tokens.ready()
   const routes = createBackChannelLogout(tokens, { clientId })

@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { type Jwk, TokenConfig, TokenManager } from '../../../packages/tokenlib/src/index.js'
-import { createGlobalTokenRevocation } from '../../../packages/issuers/src/index.js'
+import { createGlobalTokenRevocation, trustIssuer } from '../../../packages/issuers/src/index.js'
 import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
 import { replicate } from '../../../packages/tokenlib/src/stores/replica.js'
@@ -15,12 +15,12 @@ const tokens = new TokenManager({
   config: new TokenConfig({ JWT_REVOCATION_TIMEOUT: '20s' }),
   revocation: kind?.endsWith('replica') ? replicate(store, { bound: '1m' }) : store,
   issuers: [
-    {
+    trustIssuer({
       issuer,
       audience: 'https://api.example',
       keys: { keys: [JSON.parse(jwk) as Jwk] },
       subjectPrefix: 'id:',
-    },
+    }),
   ],
 })
 const address = 'https://api.example/global-token-revocation'

@@ -9,7 +9,7 @@ import {
   toErrorResponse,
 } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/fetch'
-import { auth0 } from '@tokenlib/issuers'
+import { auth0, trustIssuer } from '@tokenlib/issuers'
 import { createMemoryStore } from 'tokenlib/memory'
 import { createManager, keyFields, refuses } from './managers.js'
 
@@ -165,10 +165,8 @@ async function tryClient() {
 
 async function tryProvider() {
   const provider = createManager({ JWT_ALGORITHM: 'RS256', ...keyFields('RS256') })
-  const issuer = {
-    ...auth0({ domain: 'example.auth0.com', audience: 'https://api.example' }),
-    keys: provider.jwks(),
-  }
+  const { options } = auth0({ domain: 'example.auth0.com', audience: 'https://api.example' })
+  const issuer = trustIssuer({ ...options, keys: provider.jwks() })
   const tokens = new TokenManager({
     config: new TokenConfig(),
     issuers: [issuer],

@@ -101,7 +101,6 @@ const checkTables: Check<PostgresFacts> = ({ tables, tablesVersion, neededVersio
     return ok('postgres-tables', `The tables have version ${tablesVersion}.`)
   return createFinding('postgres-tables', 'error', {
     title: `The tables have version ${tablesVersion}, and this release needs version ${neededVersion}.`,
-    detail: 'Processes of the release before can go on with the newer tables.',
     fix: MIGRATE,
   })
 }

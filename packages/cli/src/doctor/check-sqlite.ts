@@ -32,9 +32,9 @@ const checkJournal: Check<SqliteFacts> = ({ journalMode, tablesVersion }) => {
   })
 }
 
-const checkTables: Check<SqliteFacts> = ({ tablesVersion, oldestVersion, ownVersion }) => {
+const checkTables: Check<SqliteFacts> = ({ tablesVersion, ownVersion }) => {
   // As the store decides: a later release may say that this one can use its tables.
-  if (tablesVersion !== null && (oldestVersion ?? tablesVersion) <= ownVersion)
+  if (tablesVersion !== null && tablesVersion <= ownVersion)
     return ok('sqlite-tables', `The tables have version ${tablesVersion}.`)
   if (tablesVersion === null) {
     return createFinding('sqlite-tables', 'note', {

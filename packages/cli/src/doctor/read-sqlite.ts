@@ -20,8 +20,6 @@ export interface SqliteFacts {
   readonly integrity: string
   /** `null` where there are no tables. */
   readonly tablesVersion: number | null
-  /** The oldest version whose releases can use them, if a later release has written one. */
-  readonly oldestVersion: number | null
   /** The version that this release makes. */
   readonly ownVersion: number
   readonly entries: number | null
@@ -44,8 +42,7 @@ export async function readSqlite(probe: SqliteProbe, path: string, prefix: strin
       return null
     }
   }
-  // All columns: a later release has one more, `oldest`.
-  const version = first(`SELECT * FROM ${tables.meta} WHERE id = 1`)
+  const version = first(`SELECT version FROM ${tables.meta} WHERE id = 1`)
   const now = Math.floor(systemClock())
   const ended = first(`SELECT count(*) AS ended, min(until) AS oldest FROM (
     SELECT until FROM ${tables.revocations} WHERE until <= ${now}
@@ -63,7 +60,6 @@ export async function readSqlite(probe: SqliteProbe, path: string, prefix: strin
     journalMode: toText(first('PRAGMA journal_mode')?.['journal_mode']),
     integrity: readIntegrity(probe),
     tablesVersion: version === null ? null : Number(version['version']),
-    oldestVersion: toNumber(version?.['oldest']),
     ownVersion,
     entries: toNumber(first(`SELECT count(*) AS entries FROM ${tables.revocations}`)?.['entries']),
     writeError: readWriteError(probe, path, version === null ? null : tables.meta),

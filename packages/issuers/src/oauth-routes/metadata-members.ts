@@ -1,4 +1,15 @@
-import { assertOptions, isEndpointUrl, isIdentifierUrl, isNonEmptyString } from 'tokenlib/kit'
+import {
+  flag,
+  isEndpointUrl,
+  isIdentifierUrl,
+  type Kind,
+  kindOf,
+  listOf,
+  type OptionKinds,
+  parseOptions,
+  required,
+  text,
+} from 'tokenlib/kit'
 
 /** What an authorization server publishes of itself (RFC 8414 §2), beside `issuer`. */
 export interface ServerMetadata {
@@ -54,27 +65,13 @@ export interface ResourceMetadata {
   readonly tls_client_certificate_bound_access_tokens?: boolean
 }
 
-interface Kind {
-  readonly expected: string
-  readonly isValid: (value: unknown) => boolean
-}
-
-const url: Kind = { expected: 'an https URL without a fragment', isValid: isEndpointUrl }
-const identifier: Kind = { expected: 'an https URL without query and fragment', isValid: isIdentifierUrl }
-const text: Kind = { expected: 'a non-empty string', isValid: isNonEmptyString }
-const flag: Kind = { expected: 'true or false', isValid: (value) => typeof value === 'boolean' }
+const url: Kind<string> = kindOf('an https URL without a fragment', isEndpointUrl)
+const identifier: Kind<string> = kindOf('an https URL without query and fragment', isIdentifierUrl)
 // RFC 8414 §3.2: a list without elements must be omitted.
-const texts: Kind = listOf(text)
+const texts: Kind<readonly string[]> = listOf(text)
 
-function listOf({ expected, isValid }: Kind): Kind {
-  return {
-    expected: `a non-empty list, each ${expected}`,
-    isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isValid),
-  }
-}
-
-const SERVER_MEMBERS: Readonly<Record<keyof ServerMetadata, Kind>> = {
-  response_types_supported: texts,
+const SERVER_MEMBERS: OptionKinds<ServerMetadata> = {
+  response_types_supported: required(texts),
   authorization_endpoint: url,
   token_endpoint: url,
   jwks_uri: url,
@@ -102,8 +99,8 @@ const SERVER_MEMBERS: Readonly<Record<keyof ServerMetadata, Kind>> = {
   require_pushed_authorization_requests: flag,
 }
 
-const RESOURCE_MEMBERS: Readonly<Record<keyof ResourceMetadata, Kind>> = {
-  resource: identifier,
+const RESOURCE_MEMBERS: OptionKinds<ResourceMetadata> = {
+  resource: required(identifier),
   authorization_servers: listOf(identifier),
   jwks_uri: url,
   scopes_supported: texts,
@@ -121,24 +118,10 @@ const RESOURCE_MEMBERS: Readonly<Record<keyof ResourceMetadata, Kind>> = {
 
 /** Throws `TypeError` for metadata of a server that cannot be published. */
 export function assertServer(server: ServerMetadata): void {
-  assertMembers('server', server, SERVER_MEMBERS, 'response_types_supported')
+  parseOptions('server', server, SERVER_MEMBERS)
 }
 
 /** Throws `TypeError` for metadata of a resource that cannot be published. */
 export function assertResource(resource: ResourceMetadata): void {
-  assertMembers('resource', resource, RESOURCE_MEMBERS, 'resource')
-}
-
-function assertMembers(
-  owner: string,
-  members: object,
-  kinds: Readonly<Record<string, Kind>>,
-  required: string,
-): void {
-  assertOptions(owner, members, kinds)
-  const given = members as Readonly<Record<string, unknown>>
-  for (const [name, { expected, isValid }] of Object.entries(kinds)) {
-    if (given[name] === undefined && name !== required) continue
-    if (!isValid(given[name])) throw new TypeError(`${name} of ${owner} must be ${expected}`)
-  }
+  parseOptions('resource', resource, RESOURCE_MEMBERS)
 }

@@ -1,11 +1,16 @@
 import type { CreationRules } from '../tokens/create.js'
-import { toForeignLead } from '../tokens/ids.js'
-import { type ClaimRules, RESERVED_CLAIMS } from '../tokens/payload.js'
+import { RESERVED_CLAIMS } from '../tokens/payload.js'
 import type { ClaimsSchema } from '../tokens/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
-import { createCanonicalizer } from '../issuers/canonical.js'
-import { type AnyIssuerOptions, assertOwnKeys, createIssuers, type Issuers } from '../issuers/issuers.js'
+import { createOwnSource } from '../tokens/own-source.js'
+import type { TrustedIssuer } from '../tokens/token-source.js'
+import {
+  connectSources,
+  createCanonicalizer,
+  type Issuers,
+  type TokenSources,
+} from '../tokens/token-sources.js'
 import type { PerType, ReadingRules } from '../http/read-token.js'
 import { addDuration, FOREVER } from '../revocation/revocation.js'
 import type { ConnectionRules } from '../revocation/connect-store.js'
@@ -16,10 +21,7 @@ import { type KeyOptions, type ResolvedKeys, resolveKeys } from './resolve-keys.
 /** A configuration made ready for use: durations in numbers, keys imported, each layer's rules in one object. */
 export interface Settings extends ResolvedKeys {
   readonly creation: PerType<CreationRules>
-  readonly claims: ClaimRules
-  readonly issuers: Issuers
-  /** The texts of `iss` that our own tokens may have, as far as the configuration says. */
-  readonly ownIssuers: readonly string[]
+  readonly sources: TokenSources
   readonly reading: ReadingRules
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
@@ -33,7 +35,7 @@ export interface Settings extends ResolvedKeys {
 /** What a manager is configured with beside its configuration. */
 export interface SettingsInput extends KeyOptions {
   readonly schema: ClaimsSchema | null
-  readonly issuers: readonly AnyIssuerOptions[]
+  readonly issuers: readonly TrustedIssuer[]
   readonly emit: TokenEmitter['emit']
 }
 
@@ -48,26 +50,29 @@ export function resolveSettings(
   assertTyp(config)
   const leeway = parseDuration(config.JWT_DECODE_LEEWAY)
   const { keys, setKeys } = resolveKeys(config, keyOptions, Array.isArray(list) && list.length > 0)
-  const ownIssuers = toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? [])
   if (keys.verifying.length === 0) assertNoOwnRules(config)
   const { JWT_IDENTITY_CLAIM: identityClaim } = config
-  const own = { keys: keys.verifying, issuers: ownIssuers }
-  const issuers = createIssuers(list, { emit, leeway, identityClaim }, own, () => keyOptions.now?.() ?? 0)
-  const store = resolveStore(config, issuers)
-  const settings: Settings = {
+  const own = createOwnSource({
     keys,
-    setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => assertOwnKeys(issuers, added))),
-    issuers,
-    ownIssuers,
-    creation: perType((type) => resolveCreation(config, type, schema)),
-    claims: {
+    rules: {
       leeway,
       issuers: toList(config.JWT_DECODE_ISSUER ?? []),
       audience: toList(config.JWT_DECODE_AUDIENCE ?? []),
       requiredClaims: toList(config.JWT_REQUIRED_CLAIMS ?? []),
       maxAge: config.JWT_MAX_TOKEN_AGE === null ? null : parseDuration(config.JWT_MAX_TOKEN_AGE),
     },
-    reading: resolveReading(config, issuers),
+    names: toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? []),
+    identityClaim,
+  })
+  const context = { emit, leeway, identityClaim, now: () => keyOptions.now?.() ?? 0 }
+  const sources = connectSources(own, keys.verifying, list, context)
+  const store = resolveStore(config, sources.issuers)
+  const settings: Settings = {
+    keys,
+    setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => sources.assertOwnKeys(added))),
+    sources,
+    creation: perType((type) => resolveCreation(config, type, schema)),
+    reading: resolveReading(config, sources),
     schema,
     identityClaim,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
@@ -122,22 +127,18 @@ const MIN_RETENTION_MS = 300_000
 
 /** How a store is called for a configuration. */
 export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
-  const foreign = [...issuers.values()].map(({ rules }) => rules)
-  const leeways = foreign.map(({ leeway }) => leeway * 1000)
+  const others = [...issuers.values()]
+  const leeways = others.map(({ rules }) => rules.leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)
-  const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES].map(toMilliseconds)
-  // From the start of a foreign token, which is `iat` in whole seconds minus the lead, to the last moment at which it is
-  // not too old, whenever it expires.
-  for (const { maxAge, leeway } of foreign)
-    lifetimes.push(((maxAge ?? 0) + leeway + toForeignLead(leeway) + 1) * 1000)
+  const lifetimes = [config.JWT_ACCESS_TOKEN_EXPIRES, config.JWT_REFRESH_TOKEN_EXPIRES]
+    .map(toMilliseconds)
+    .concat(others.map(({ longestLifetime }) => longestLifetime))
   const idleMs = toMilliseconds(config.JWT_REFRESH_IDLE_EXPIRES)
   return {
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),
     retentionMs,
-    sessionLifetimes: new Map(
-      [...issuers.values()].map(({ issuer, sessionLifetime }) => [issuer, sessionLifetime * 1000]),
-    ),
+    sessionLifetimes: new Map(others.map(({ issuer, sessionLifetime }) => [issuer, sessionLifetime])),
     graceMs: toGraceMs(config),
     idleMs,
   }
@@ -157,7 +158,7 @@ function toMilliseconds(duration: Duration | false): number {
   return duration === false ? FOREVER : parseDuration(duration) * 1000
 }
 
-function resolveReading(config: TokenConfig, issuers: Issuers): ReadingRules {
+function resolveReading(config: TokenConfig, sources: TokenSources): ReadingRules {
   const access = toList(config.JWT_TOKEN_LOCATION)
   return {
     locations: { access, refresh: toList(config.JWT_REFRESH_TOKEN_LOCATION ?? access) },
@@ -168,7 +169,7 @@ function resolveReading(config: TokenConfig, issuers: Issuers): ReadingRules {
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
     queryName: config.JWT_QUERY_STRING_NAME,
     maxLength: config.JWT_MAX_TOKEN_LENGTH + MAX_LENGTH_BESIDE_TOKEN,
-    toCanonical: createCanonicalizer(issuers, config.JWT_MAX_TOKEN_LENGTH),
+    toCanonical: createCanonicalizer(sources, config.JWT_MAX_TOKEN_LENGTH),
     csrf: {
       protect: config.JWT_COOKIE_CSRF_PROTECT,
       methods: new Set(toList(config.JWT_CSRF_METHODS).map((method) => method.toUpperCase())),

@@ -128,7 +128,7 @@ export function createMiddleware<Req, Res, Next extends (error?: unknown) => voi
 function toError(thrown: unknown): object {
   return typeof thrown === 'object' && thrown !== null
     ? thrown
-    : new Error('Something that is no error was thrown', { cause: thrown })
+    : new Error('A value that is not an error was thrown', { cause: thrown })
 }
 
 // Express and the middleware of Fastify keep the URL here when they take a prefix off.

@@ -127,12 +127,12 @@ function assertOneSession(
   const other = found.type === 'access' ? 'refresh' : 'access'
   if (sid === undefined || source.issuer !== null || !reading.locations[other].includes('cookies')) return
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[other])
-  const isForeign = (value: string): boolean => {
+  const isOther = (value: string): boolean => {
     // An expired access token still shows its session; an expired refresh token belongs to a session that is over.
     const session = readSession(verifier, reading.toCanonical(value), other, now())
     return session !== null && session !== sid
   }
-  if (values.length > MAX_COOKIE_VALUES || values.some(isForeign)) throw new SessionMismatchError()
+  if (values.length > MAX_COOKIE_VALUES || values.some(isOther)) throw new SessionMismatchError()
 }
 
 // The session of a token of our own, or `null` for whatever else is in a cookie.

@@ -21,11 +21,11 @@ import type { VerifiedToken } from './verified-tokens.js'
 
 /** A policy, checked and compiled, or `TypeError`; for `owner` and `names` see `parsePolicy`. */
 export function preparePolicy(
-  { reading, issuers }: Settings,
+  { reading, sources }: Settings,
   ...given: Parameters<typeof parsePolicy>
 ): CompiledPolicy {
   const parsed = parsePolicy(...given)
-  assertKnownIssuers(issuers, parsed)
+  assertKnownIssuers(sources.issuers, parsed)
   return compilePolicy(parsed, reading.locations)
 }
 

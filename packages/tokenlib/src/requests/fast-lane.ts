@@ -46,7 +46,7 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
       if (known === undefined || known.payload.type !== 'access') return null
       const now = clock()
       const { source } = known
-      if (!source.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
+      if (!source.keys.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
         return null
       if (!isFrom(source.issuer, policy) || !satisfies(known.claims, policy, now)) return null
       if (policy.skipRevocation === true) return toPolicyValue(known, policy)

@@ -53,7 +53,7 @@ export async function followSession(
     )
   }
   const { idleMs, retentionMs } = settings.store
-  const leewayMs = settings.claims.leeway * 1000
+  const leewayMs = settings.sources.own.rules.leeway * 1000
   const tokenEnd = exp === undefined ? FOREVER : exp * 1000
   // Epoch milliseconds: the end of the session, and the moment from which on it has gone unused for too long.
   let endsAt = FOREVER

@@ -13,12 +13,10 @@ import {
   TokenIssuerError,
   TokenSignatureError,
 } from '../errors.js'
-import { createCanonicalizer } from '../issuers/canonical.js'
-import { requireKeys } from '../issuers/issuer.js'
-import { readForeignJwt, readUnverifiedJwt } from '../issuers/issuers.js'
 import { hasNestedDuplicates } from '../json.js'
-import { decodePayload, findSigner, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
+import { decodePayload, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
 import type { JwsHeader } from '../tokens/jose.js'
+import { createCanonicalizer, findSourceSigner, parseUnverifiedJwt } from '../tokens/token-sources.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { type RevocationKey, toRevocationKey } from '../revocation/revocation.js'
 import { parseText } from '../revocation/revoker.js'
@@ -110,19 +108,21 @@ async function checkIssuedJwt(
   } = parseOptions(options)
   // What is too long or no JWT is not an unknown issuer.
   parseCompact(jwt, maxLength)
-  const canonical = createCanonicalizer(settings.issuers, maxLength)(jwt)
-  const foreign = readForeignJwt(settings.issuers, readUnverifiedJwt(canonical, maxLength))
-  // An application that was replaced has nothing to say about sessions.
-  if (foreign === null || foreign.issuer.profile === 'legacy') throw new TokenIssuerError()
-  const { jws, issuer, claims } = foreign
-  if (accepted !== null && !accepted.includes(issuer.issuer)) throw new TokenIssuerError()
+  const canonical = createCanonicalizer(settings.sources, maxLength)(jwt)
+  const unverified = parseUnverifiedJwt(canonical, maxLength)
+  const { jws, claims } = unverified
+  const source = settings.sources.find(unverified)
+  const { issuer } = source
+  // We send ourselves nothing, and an application that was replaced has nothing to say about sessions.
+  if (!source.sendsEvents || issuer === null || claims === null) throw new TokenIssuerError()
+  if (accepted !== null && !accepted.includes(issuer)) throw new TokenIssuerError()
   const header = parseHeader(jws.header, types)
   if (header['typ'] === undefined && options.optionalTyp !== true) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
   // Its sender is not told to repeat it by any other answer than "unavailable".
-  await issuer.keys.load(header, true)
-  const signer = findSigner(requireKeys(issuer.keys, header, issuer.issuer, true), jws)
+  await source.keys.loader?.load(header, true)
+  const signer = findSourceSigner(source, header, jws, { now: clock(), isLoaded: true })
   // Refuses what is not canonical.
   const text = decodePayload(jws)
   // RFC 7519 §4: other parsers may keep the first of the two.
@@ -131,16 +131,16 @@ async function checkIssuedJwt(
   assertTypes(claims)
   if (!isStringOrList(claims['aud'])) throw new TokenAudienceError()
   const rules = {
-    ...issuer.rules,
+    ...source.rules,
     audience,
     requiredClaims: maxAge === null ? [] : ['iat'],
     maxAge,
-    leeway: Math.max(issuer.rules.leeway, leeway),
+    leeway: Math.max(source.rules.leeway, leeway),
   }
   assertClaims(claims as unknown as StandardClaims, rules, clock() / 1000)
   assertUnbound(claims)
   const toKeys = (kind: 'key' | 'token', ids: readonly string[]): readonly RevocationKey[] =>
-    ids.map((id) => toRevocationKey(kind, id, issuer.issuer))
+    ids.map((id) => toRevocationKey(kind, id, issuer))
   const isListed = async (keys: readonly RevocationKey[], lookup?: LookupOptions): Promise<boolean> =>
     store !== null && keys.length > 0 && store.isListed(keys, lookup)
   const { jti } = claims
@@ -162,10 +162,10 @@ async function checkIssuedJwt(
   const revocationKeys = [...signers, ...ids]
   const claimIds: IssuedJwt['claimIds'] = async (ids, expiresAt) => {
     if (store === null) throw new ConfigurationError('claimIds() needs a store')
-    const origin = { ...NO_CLIENT, actor: issuer.issuer, note: USED_ONCE }
-    return store.revoker.claimIds(ids, expiresAt, origin, issuer.issuer)
+    const origin = { ...NO_CLIENT, actor: issuer, note: USED_ONCE }
+    return store.revoker.claimIds(ids, expiresAt, origin, issuer)
   }
-  return { header, claims, issuer: issuer.issuer, isRevoked, revocationKeys, isIdRevoked, claimIds }
+  return { header, claims, issuer, isRevoked, revocationKeys, isIdRevoked, claimIds }
 }
 
 /** The note of events about JWTs that were received. */

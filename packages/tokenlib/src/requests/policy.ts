@@ -8,6 +8,7 @@ import {
   TokenIssuerError,
 } from '../errors.js'
 import type { JwsHeader } from '../tokens/jose.js'
+import { OWN } from '../tokens/token-sources.js'
 import {
   choice,
   flag,
@@ -132,8 +133,10 @@ export function compilePolicy(
   }
 }
 
+type ScopeDemands = Pick<TokenPolicy, 'scopes' | 'anyScope'>
+
 /** The scopes that give access to what a policy guards. */
-export function toRouteScopes({ scopes = [], anyScope = [] }: ParsedPolicy): readonly string[] {
+export function toRouteScopes({ scopes = [], anyScope = [] }: ScopeDemands): readonly string[] {
   return [...new Set([...scopes, ...anyScope])]
 }
 
@@ -202,9 +205,6 @@ const READ_KINDS = { type: POLICY_KINDS.type, locations: POLICY_KINDS.locations 
 export function satisfies(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
   return hasType(claims, policy) && isFresh(claims, policy, now) && hasPolicyScopes(claims, policy)
 }
-
-/** The name of our own tokens among the issuers of a policy. */
-export const OWN = 'own'
 
 /** Whether a token of this issuer, `null` for our own, is accepted by the policy. */
 export function isFrom(issuer: string | null, policy: ParsedPolicy): boolean {

@@ -1,8 +1,8 @@
+import type { BoundKey } from '../tokens/algorithms.js'
 import type { TokenPayload } from '../tokens/payload.js'
-import type { Issuers } from '../issuers/issuers.js'
+import { type Issuers, OWN, type TokenSources } from '../tokens/token-sources.js'
 import type { RevokedIssuers, RevokedUser } from '../revocation/revoker.js'
-import { OWN, type ParsedPolicy } from './policy.js'
-import type { Settings } from '../config/settings.js'
+import type { ParsedPolicy } from './policy.js'
 
 /**
  * Whose tokens a revocation concerns: those of the given issuer, or else of the `iss` of a payload, or else of everybody.
@@ -10,15 +10,15 @@ import type { Settings } from '../config/settings.js'
  * An id without an issuer may be that of any token. To revoke too much is a nuisance; to revoke nothing would be silent.
  */
 export function toRevokedIssuers(
-  settings: IssuerSettings,
+  sources: TokenSources,
   given: string | undefined,
   { iss, type }: { readonly iss?: string; readonly type?: unknown },
 ): RevokedIssuers {
-  const { issuers } = settings
+  const { issuers } = sources
   if (given !== undefined) return [parseIssuer(issuers, given)]
   if (iss !== undefined) {
     if (issuers.has(iss)) return [iss]
-    if (isOwnIssuer(settings, iss)) return [null]
+    if (isOwnIssuer(sources, iss)) return [null]
     throw new TypeError(
       'The iss of the payload is neither an issuer of this manager nor in JWT_DECODE_ISSUER',
     )
@@ -49,24 +49,25 @@ export function toRevokedUsers(
   return users.filter(({ id }) => id !== '')
 }
 
-/** What a manager is configured with about issuers. */
-export type IssuerSettings = Pick<Settings, 'claims' | 'issuers' | 'keys' | 'ownIssuers'>
-
 // Without JWT_DECODE_ISSUER, a token of ours may have any.
-function isOwnIssuer({ claims, ownIssuers }: IssuerSettings, iss: string): boolean {
-  return claims.issuers.length === 0 || ownIssuers.includes(iss)
+function isOwnIssuer({ own }: TokenSources, iss: string): boolean {
+  return own.rules.issuers.length === 0 || own.names.includes(iss)
 }
 
 /** The claims of a genuine token, or `null` where they are ours with an `iss` that is not accepted: these have no rights. */
-export function readKnown(settings: IssuerSettings, claims: TokenPayload | null): TokenPayload | null {
+export function readKnown(sources: TokenSources, claims: TokenPayload | null): TokenPayload | null {
   const iss = claims?.iss
-  return iss === undefined || settings.issuers.has(iss) || isOwnIssuer(settings, iss) ? claims : null
+  return iss === undefined || sources.issuers.has(iss) || isOwnIssuer(sources, iss) ? claims : null
 }
 
 /** Whose key is revoked: not that of every issuer, since their keys may have the same `kid`, and this is for good. */
-export function toKeyIssuers({ issuers, keys }: IssuerSettings, given: string | undefined): RevokedIssuers {
+export function toKeyIssuers(
+  issuers: Issuers,
+  ownKeys: readonly BoundKey[],
+  given: string | undefined,
+): RevokedIssuers {
   if (given !== undefined) return [parseIssuer(issuers, given)]
-  if (keys.verifying.length > 0) return [null]
+  if (ownKeys.length > 0) return [null]
   throw new TypeError('This manager has no keys of its own: pass the issuer of the key as { issuer }')
 }
 

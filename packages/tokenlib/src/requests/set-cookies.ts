@@ -101,7 +101,8 @@ function createDeletions(config: TokenConfig, types: readonly TokenType[]): stri
     (type) => types.includes(type) || !config.hasLocation('cookies', type),
   )
   const deleted = types.map((type) => tokenCookie(config, type))
-  if (isLast && setsCsrf(config)) deleted.push(csrfCookie(config))
+  // In the order in which they are set.
+  if (isLast && setsCsrf(config)) deleted.splice(1, 0, csrfCookie(config))
   return deleted.map((cookie) => createCookie(config, cookie, '', 0))
 }
 

@@ -23,13 +23,13 @@ import {
   assertType,
   compilePolicy,
   demandsFresh,
-  OWN,
   type ParsedPolicy,
   parsePolicy,
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
   toRouteScopes,
 } from './policy.js'
+import { OWN } from '../tokens/token-sources.js'
 import { setMessageCheck } from './check-request.js'
 import { assertKnownIssuers } from './revoked-issuers.js'
 import type { VerifiedToken } from './verified-tokens.js'
@@ -104,9 +104,9 @@ async function checkUpgrade(
   view: RequestView,
   policy: ParsedUpgradePolicy,
 ): Promise<AuthenticatedUpgrade> {
-  const { reading, issuers } = authenticator.settings
+  const { reading, sources } = authenticator.settings
   const { until, origins, ...demands } = policy
-  assertKnownIssuers(issuers, demands)
+  assertKnownIssuers(sources.issuers, demands)
   const sessions = until === 'session' ? requireSessions(authenticator) : null
   const client = { request: view }
   const { token, protocol } = await reported(authenticator, { client }, async () => {

@@ -1,28 +1,19 @@
-import { readForeignStart, readTokenStart, toForeignLead } from '../tokens/ids.js'
+import { applySchema } from '../tokens/extra-claims.js'
+import { copyText } from '../encoding.js'
+import { MAX_JSON_DEPTH } from '../json.js'
+import { isTokenError, KeysUnavailableError, TokenIssuerError } from '../errors.js'
+import type { BoundKey } from '../tokens/algorithms.js'
+import { type CompactJws, decodePayload, parseCompact, parseHeader, TOKEN_TYPES } from '../tokens/compact.js'
+import type { JwsHeader } from '../tokens/jose.js'
 import {
   assertClaims,
   assertUnbound,
   type ClaimRules,
   parseClaims,
-  readEnd,
   type TokenPayload,
 } from '../tokens/payload.js'
-import { applySchema } from '../tokens/extra-claims.js'
-import { MAX_JSON_DEPTH } from '../json.js'
-import { isTokenError, TokenDecodeError, TokenIssuerError } from '../errors.js'
-import type { Issuer } from '../issuers/issuer.js'
-import {
-  assertOwnSubject,
-  type ForeignJwt,
-  loadCertainKeys,
-  readForeignJwt,
-  readUnverifiedJwt,
-  type UnverifiedJwt,
-} from '../issuers/issuers.js'
-import type { BoundKey } from '../tokens/algorithms.js'
-import { createJwsVerifier, isAccessTokenHeader, type VerifiedJws } from '../tokens/compact.js'
-import type { JwsHeader } from '../tokens/jose.js'
-import { FOREVER } from '../revocation/revocation.js'
+import type { KeyLoader, TokenSource } from '../tokens/token-source.js'
+import { findSourceSigner, parseUnverifiedJwt, type UnverifiedJwt } from '../tokens/token-sources.js'
 import type { RevocableToken } from '../revocation/connect-store.js'
 import { createRecentTokens, createSightings } from './recent-tokens.js'
 import type { Settings } from '../config/settings.js'
@@ -35,17 +26,6 @@ export interface VerifiedToken extends RevocableToken {
   readonly source: TokenSource
   /** The key that made its signature. */
   readonly signer: BoundKey
-}
-
-/** Whose tokens they are: our own, or those of one issuer. */
-export interface TokenSource {
-  /** `null` for our own. */
-  readonly issuer: string | null
-  readonly rules: ClaimRules
-  /** The same, but expired tokens pass. */
-  readonly lenientRules: ClaimRules
-  /** Whether a key that made a signature earlier is still good at `now`, in epoch milliseconds. */
-  isTrusted(key: BoundKey, now: number): boolean
 }
 
 /** Runs the standard JWT checks on a token. */
@@ -72,10 +52,10 @@ export interface TokenVerifier {
  * freshness, scopes, revocation) is checked by others, every time.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
-  const { identityClaim, issuers, keys, maxTokenLength, ownIssuers, schema, verifiedCacheSize } = settings
-  const verifyJws = createJwsVerifier(keys, maxTokenLength)
-  const own = toSource(null, settings.claims, (key, now) => keys.isTrusted(key, now))
-  const sources = new Map([...issuers.values()].map((issuer) => [issuer, toForeignSource(issuer)]))
+  const { identityClaim, sources, maxTokenLength, schema, verifiedCacheSize } = settings
+  const hasIssuers = sources.issuers.size > 0
+  const memos = new Map([sources.own, ...sources.issuers.values()].map((each) => [each, createMemo(each)]))
+  const memoOf = (source: TokenSource): SourceMemo => memos.get(source) as SourceMemo
   const { headerType } = settings.reading
   const remembered = createRecentTokens<VerifiedToken>(
     verifiedCacheSize,
@@ -83,63 +63,65 @@ export function createVerifier(settings: Settings): TokenVerifier {
   )
   const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
-  // The issuer is chosen by the exact text of an unverified `iss`. Only its keys are tried then, and only its rules count.
+  // The source is chosen by the exact text of an unverified `iss`. Only its keys are tried then, and only its rules count.
   // What was read to look for keys is not read again to verify the token.
-  let lastRead: { readonly token: string; readonly jwt: UnverifiedJwt | null } | null = null
-  const readOnce = (token: string): UnverifiedJwt | null => {
-    if (issuers.size === 0) return null
-    const jwt = lastRead?.token === token ? lastRead.jwt : readUnverifiedJwt(token, maxTokenLength)
+  let lastRead: { readonly token: string; readonly jwt: UnverifiedJwt } | null = null
+  const readOnce = (token: string): UnverifiedJwt => {
+    // Where there is one source, nothing is read before the signature holds.
+    if (!hasIssuers) return { jws: parseCompact(token, maxTokenLength), claims: null }
+    const jwt = lastRead?.token === token ? lastRead.jwt : parseUnverifiedJwt(token, maxTokenLength)
     lastRead = { token, jwt }
     return jwt
   }
-  const findForeign = (token: string): ForeignJwt | null => readForeignJwt(issuers, readOnce(token))
+
+  // What has to be loaded before a token can be verified, or `null`.
+  const findLoading = (token: string): KeyLoading | null => {
+    if (!hasIssuers) return null
+    const jwt = readOnce(token)
+    const source = sources.find(jwt)
+    const { loader } = source.keys
+    return loader === null
+      ? null
+      : { source, loader, jws: jwt.jws, header: readHeader(memoOf(source), jwt.jws) }
+  }
 
   // What is too long to be a token is not looked up.
   const recallToken = (token: string, now: number): VerifiedToken | undefined => {
     const isShort = typeof token === 'string' && token.length <= maxTokenLength
     const found = isShort ? remembered.get(token) : undefined
-    return found?.source.isTrusted(found.signer, now) === true ? found : undefined
+    return found?.source.keys.isTrusted(found.signer, now) === true ? found : undefined
   }
 
   const open: TokenVerifier['open'] = (token, now, isLoaded = false) => {
     const jwt = readOnce(token)
     lastRead = null
-    const foreign = readForeignJwt(issuers, jwt)
-    if (foreign !== null) return openForeign(foreign, isLoaded)
-    // The name of an issuer whose tokens have no `iss`.
-    if (issuers.has(jwt?.claims['iss'] as string)) throw new TokenIssuerError()
-    const { header, payload: text, signer } = openOwn(token, now, jwt?.claims['iss'])
-    const payload = parseClaims(text, identityClaim)
-    // We never issue such a token, but somebody else with the same key may have.
-    if (payload.type !== 'access' && isAccessTokenHeader(header)) {
-      throw new TokenDecodeError('Unexpected "typ" header: a refresh token must not have "at+jwt"')
-    }
-    assertOwnSubject(issuers, payload.sub)
-    return { header, payload, claims: payload, kids: signer.ids, foreign: null, source: own, signer }
+    const { jws } = jwt
+    const source = sources.find(jwt)
+    const { header, signer } = verifySignature(jwt, source, now, isLoaded)
+    const claims = jwt.claims ?? parseClaims(decodePayload(jws))
+    const { payload, subjects } = source.toPayload({ jws, header, claims })
+    sources.assertSubject(source, payload.sub)
+    return { header, payload, claims: payload, subjects, kids: signer.ids, source, signer }
   }
 
-  // A slash too many in the configured issuer, or the token of another tenant: "unknown key" would not lead there.
-  const openOwn = (token: string, now: number, iss: unknown): VerifiedJws => {
+  const verifySignature = (
+    { jws, claims }: UnverifiedJwt,
+    source: TokenSource,
+    now: number,
+    isLoaded: boolean,
+  ): Pick<VerifiedToken, 'header' | 'signer'> => {
+    const memo = memoOf(source)
     try {
-      return verifyJws(token, now)
+      const header = readHeader(memo, jws)
+      const signer = findSourceSigner(source, header, jws, { now, isLoaded })
+      if (memo.last?.header !== header) memo.last = { encoded: copyText(jws.header), header }
+      return { header, signer }
     } catch (error) {
-      const isOther = typeof iss === 'string' && !ownIssuers.includes(iss)
+      // A slash too many in the configured issuer, or the token of another tenant: "unknown key" would not lead there.
+      const iss = claims?.['iss']
+      const isOther = typeof iss === 'string' && !source.names.includes(iss)
       throw isOther && isTokenError(error) ? new TokenIssuerError() : error
     }
-  }
-
-  const openForeign = ({ issuer, jws, claims }: ForeignJwt, isLoaded: boolean): VerifiedToken => {
-    const { header, payload, subjects, signer } = issuer.open(jws, claims, isLoaded)
-    const lead = toForeignLead(issuer.rules.leeway)
-    const usesTokenlib = issuer.profile === 'tokenlib'
-    // The ids of an issuer that uses this library say when a session began, as ours do.
-    const start = usesTokenlib ? readTokenStart(payload) - lead * 1000 : readForeignStart(payload, lead)
-    const end = readEnd(payload, issuer.rules)
-    const source = sources.get(issuer) as TokenSource
-    // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
-    const endMs = end === null ? FOREVER : end * 1000
-    const foreign = { issuer: issuer.issuer, subjects, usesTokenlib, start, end: endMs }
-    return { header, payload, claims: payload, kids: signer.ids, foreign, source, signer }
   }
 
   // What a schema builds anew (a Date, a list) could be changed by whoever gets it: then each check gets its own.
@@ -148,17 +130,17 @@ export function createVerifier(settings: Settings): TokenVerifier {
   return {
     open,
     needsKeys(token, now) {
-      if (issuers.size === 0 || recallToken(token, now) !== undefined) return false
-      const foreign = findForeign(token)
-      return foreign !== null && foreign.issuer.keys.find(foreign.issuer.readHeader(foreign.jws)) === null
+      if (!hasIssuers || recallToken(token, now) !== undefined) return false
+      const loading = findLoading(token)
+      return loading !== null && loading.source.keys.find(loading.header) === null
     },
-    async loadCertainKeys(token, now, lookups) {
-      const foreign = recallToken(token, now) === undefined ? findForeign(token) : null
-      if (foreign !== null) await loadCertainKeys(foreign, lookups)
+    async loadCertainKeys(token, now, lookups = new Set()) {
+      const loading = recallToken(token, now) === undefined ? findLoading(token) : null
+      if (loading !== null) await loadCertainKeys(loading, lookups)
     },
     async loadKeys(token) {
-      const foreign = findForeign(token)
-      if (foreign !== null) await foreign.issuer.keys.load(foreign.issuer.readHeader(foreign.jws))
+      const loading = findLoading(token)
+      await loading?.loader.load(loading.header)
     },
     recall(header) {
       const known = remembered.getByHeader(header)
@@ -167,8 +149,8 @@ export function createVerifier(settings: Settings): TokenVerifier {
     verify(token, now, allowExpired = false, isLoaded = false) {
       const known = recallToken(token, now)
       const opened = known ?? open(token, now, isLoaded)
-      const { rules, lenientRules } = opened.source
-      assertClaims(opened.claims, allowExpired ? lenientRules : rules, now / 1000)
+      const { source } = opened
+      assertClaims(opened.claims, allowExpired ? memoOf(source).lenientRules : source.rules, now / 1000)
       // Before the token is remembered: the fast lane must never see a bound one.
       assertUnbound(opened.claims)
       const verified =
@@ -183,16 +165,44 @@ export function createVerifier(settings: Settings): TokenVerifier {
   }
 }
 
-function toSource(
-  issuer: string | null,
-  rules: ClaimRules,
-  isTrusted: TokenSource['isTrusted'],
-): TokenSource {
-  return { issuer, rules, lenientRules: { ...rules, allowExpired: true }, isTrusted }
+interface SourceMemo {
+  /** The rules of the source, but expired tokens pass. */
+  readonly lenientRules: ClaimRules
+  /** The last header of a token whose signature held. */
+  last: { readonly encoded: string; readonly header: JwsHeader } | null
 }
 
-function toForeignSource({ issuer, rules, keys }: Issuer): TokenSource {
-  return toSource(issuer, rules, (key) => keys.isTrusted(key))
+function createMemo({ rules }: TokenSource): SourceMemo {
+  return { lenientRules: { ...rules, allowExpired: true }, last: null }
+}
+
+// Tokens of one key have the same header: the last one that was valid is not parsed again.
+function readHeader({ last }: SourceMemo, { header: encoded }: CompactJws): JwsHeader {
+  return last?.encoded === encoded ? last.header : parseHeader(encoded, TOKEN_TYPES)
+}
+
+interface KeyLoading {
+  readonly source: TokenSource
+  readonly loader: KeyLoader
+  readonly jws: CompactJws
+  readonly header: JwsHeader
+}
+
+// A browser sends one token, or two. Others in the same request, such as cookies that somebody else has set, are guesses.
+const MAX_LOOKUPS = 4
+
+// `lookups` has the headers that the same request has looked up: after a few of them, no further key is looked up for it.
+async function loadCertainKeys(
+  { source, loader, jws, header }: KeyLoading,
+  lookups: Set<string>,
+): Promise<void> {
+  if ((source.keys.find(header, true) ?? []).length > 0) return
+  lookups.add(jws.header)
+  if (lookups.size > MAX_LOOKUPS) {
+    const cause = new Error('The request has too many tokens whose keys are unknown')
+    throw new KeysUnavailableError(cause, undefined, source.issuer)
+  }
+  await loader.load(header, true)
 }
 
 // Plain data, frozen to the bottom. A frozen Date or Map still changes, and so does what a getter returns.

@@ -1,11 +1,10 @@
-import { readTokenStart } from '../tokens/ids.js'
-import type { TokenPayload } from '../tokens/payload.js'
+import type { TokenSource } from '../tokens/token-source.js'
 import { RevocationUnavailableError } from '../errors.js'
 import {
   addDuration,
   FOREVER,
-  type ForeignOrigin,
   isRevokedBy,
+  type RevocableIds,
   type Revocation,
   type RevocationKey,
   revocationKeys,
@@ -57,22 +56,10 @@ export interface StoreConnection {
 }
 
 /** What the revocation of a token depends on. */
-export interface RevocableToken {
-  readonly payload: TokenPayload
-  /** The ids of the key that verified it. */
-  readonly kids: readonly string[]
-  /** `null` for one of our own. */
-  readonly foreign: ForeignToken | null
+export interface RevocableToken extends RevocableIds {
+  readonly source: Pick<TokenSource, 'revokedBy' | 'lifeOf'>
   /** What its store looks up for it: worked out by the first check, and kept for as long as the token is. */
   lookup?: TokenLookup
-}
-
-/** What the revocation of a token of another issuer depends on besides. */
-export interface ForeignToken extends ForeignOrigin {
-  /** When it was made, at the earliest; epoch milliseconds. */
-  readonly start: number
-  /** From when on it cannot verify: it is expired, or too old for its issuer; epoch milliseconds, or `FOREVER`. */
-  readonly end: number
 }
 
 /** What a store looks up for a token. */
@@ -122,10 +109,10 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     await client.close()
   }
 
-  const toLookup = ({ payload, kids, foreign }: RevocableToken): TokenLookup => {
-    const keys = revocationKeys(payload, kids, foreign)
-    const { start, end } = foreign ?? { start: readTokenStart(payload), end: readOwnEnd(payload) }
-    return { keys, start, lifetime: end === FOREVER ? FOREVER : addDuration(end - start, retentionMs) }
+  const toLookup = (token: RevocableToken): TokenLookup => {
+    const { start, end } = token.source.lifeOf(token.payload)
+    const lifetime = end === null ? FOREVER : addDuration(end - start, retentionMs)
+    return { keys: revocationKeys(token), start, lifetime }
   }
 
   const isDeferred = (token: RevocableToken): boolean => {
@@ -194,10 +181,6 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
       return closing !== null
     },
   }
-}
-
-function readOwnEnd({ exp, iat }: TokenPayload): number {
-  return exp === undefined || iat === undefined ? FOREVER : exp * 1000
 }
 
 /** Listeners by what they wait for: an arriving revocation must not cost time for every token that is watched. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { TokenPayload } from '../tokens/payload.js'
+import type { TokenSource } from '../tokens/token-source.js'
 
 /** What can be revoked: one token, a session, a user's sessions up to a moment, a key, or all sessions up to a moment. */
 export type RevocationKind = 'token' | 'session' | 'user' | 'key' | 'all'
@@ -62,20 +63,20 @@ export function addDuration(at: number, duration: number): number {
 }
 
 /**
- * The key of an id of any text: stores get short, printable ids, and never a name they cannot hold. `issuer` is that of a
- * foreign token; `null` means our own ids.
+ * The key of an id of any text: stores get short, printable ids, and never a name they cannot hold. `issuer` is the one who
+ * gave the id; `null` is us.
  */
 export function toRevocationKey(
   kind: RevocationKind,
   id: string,
   issuer: string | null = null,
 ): RevocationKey {
-  return { kind, id: issuer === null ? toStoredId(id) : toForeignId(issuer, id) }
+  return { kind, id: issuer === null ? toStoredId(id) : toIssuerId(issuer, id) }
 }
 
 // Another issuer may give the ids that we give. The digest of one of our own ids is that of an even number of bytes, of
 // UTF-16; this one is that of an odd number, so that no id of ours has the same.
-function toForeignId(issuer: string, id: string): string {
+function toIssuerId(issuer: string, id: string): string {
   const hash = createHash('sha256').update(Buffer.of(1))
   hash.update(createHash('sha256').update(issuer, 'utf16le').digest())
   return DIGEST + hash.update(id, 'utf16le').digest('base64url')
@@ -98,43 +99,37 @@ const DIGEST = 'sha256:'
 
 const ALL: RevocationKey = { kind: 'all', id: '' }
 
-/** Whose token it is, if it is not our own. */
-export interface ForeignOrigin {
-  readonly issuer: string
-  /** The names that the issuer has for the user, without a prefix of ours: at least one. */
+/** What a token can be revoked by. */
+export interface RevocableIds {
+  readonly payload: TokenPayload
+  /**
+   * The names that the source of the token has for its user. Not the `sub` of the payload: another service on the same
+   * store may have another prefix for the source, or none.
+   */
   readonly subjects: readonly string[]
-  /** Whether the issuer uses this library: then it may revoke in the same store. */
-  readonly usesTokenlib: boolean
+  /** The ids of the key that verified it. */
+  readonly kids: readonly string[]
+  readonly source: Pick<TokenSource, 'revokedBy'>
 }
 
-/** Every key under which a token can be revoked; `kids` name the key that verified it. */
-export function revocationKeys(
-  payload: TokenPayload,
-  kids: readonly string[],
-  foreign: ForeignOrigin | null,
-): readonly RevocationKey[] {
-  if (foreign === null) return [ALL, ...keysOf([payload.sub], payload, kids, null)]
-  // Not by the `sub` of the payload: another service on the same store may have another prefix for the issuer, or none.
-  const { issuer, subjects, usesTokenlib } = foreign
-  const keys = [ALL, ...keysOf([EVERY_USER, ...subjects], payload, kids, issuer)]
-  if (usesTokenlib) keys.push(...keysOf(subjects, payload, kids, null))
-  return keys
+/** Every key under which a token can be revoked. */
+export function revocationKeys(token: RevocableIds): readonly RevocationKey[] {
+  return [ALL, ...token.source.revokedBy.flatMap((issuer) => keysOf(token, issuer))]
 }
 
 function keysOf(
-  subjects: readonly string[],
-  { sid, jti }: TokenPayload,
-  kids: readonly string[],
+  { payload: { sid, jti }, subjects, kids }: RevocableIds,
   issuer: string | null,
 ): RevocationKey[] {
   const keys = subjects.map((sub) => toRevocationKey('user', sub, issuer))
+  if (issuer !== null) keys.push(toRevocationKey('user', EVERY_USER, issuer))
   for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
   if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
   if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))
   return keys
 }
 
-/** Stands for every user of an issuer: no token has an empty `sub`. */
+/** Stands for every user of an issuer: no token has an empty `sub`. Every user of ours is everybody: `all`. */
 export const EVERY_USER = ''
 
 /** Whether one of the answers to its keys revokes a token that started at `start`; a tie counts as revoked. */

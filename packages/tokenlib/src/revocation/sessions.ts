@@ -261,9 +261,7 @@ function parsePresented({ jti, sid, gen, par, sat }: TokenPayload): {
     )
   }
   if (jti === undefined || par === undefined || sat === undefined) {
-    throw new TokenDecodeError(
-      'Refresh token does not name its parent: it was made by an older version, and the user must log in again',
-    )
+    throw new TokenDecodeError('Refresh token does not name its parent, so the user must log in again')
   }
   const parent = par === ROOT ? ROOT : toStoredId(par)
   return { sid, token: { id: toStoredId(jti), parent, generation: gen, issuedAt: sat } }

@@ -138,20 +138,9 @@ export function callQuietly(listener: () => void): void {
   }
 }
 
-/** The version of the data that a store has found. */
-export interface LayoutVersion {
-  readonly version: number
-  /** The oldest version whose releases can use the data, where the release that made it has written that. */
-  readonly oldest: number | null
-}
-
-/**
- * Throws `ConfigurationError` for data of a newer release, unless that release has noted that this one can use it.
- *
- * A process of this release may start again while an upgrade is under way, or after the return to this release.
- */
-export function assertKnownLayout(store: string, { version, oldest }: LayoutVersion, own: number): void {
-  if ((oldest ?? version) <= own) return
+/** Throws `ConfigurationError` for data of a newer release: it may keep revocations where this one does not look. */
+export function assertKnownLayout(store: string, version: number, own: number): void {
+  if (version <= own) return
   throw new ConfigurationError(
     `The data of the ${store} store has version ${version}, which a newer release of tokenlib has made, and this ` +
       `release can use version ${own}: install the newer release, or give this one data of its own`,

@@ -134,7 +134,7 @@ export async function readRevocableClaims(
 ): Promise<TokenPayload | null> {
   const { settings } = authenticator
   const opened = await openGenuine(authenticator, settings.reading.toCanonical(text))
-  return readKnown(settings, opened?.claims ?? null)
+  return readKnown(settings.sources, opened?.claims ?? null)
 }
 
 async function openToken(

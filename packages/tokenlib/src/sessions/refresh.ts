@@ -18,7 +18,8 @@ import {
 import type { PlannedTokens, UserDescriber } from './describe-user.js'
 import { observeCheck } from '../requests/observe-check.js'
 import type { TokenMaker } from './token-maker.js'
-import { compilePolicy, OWN } from '../requests/policy.js'
+import { compilePolicy } from '../requests/policy.js'
+import { OWN } from '../tokens/token-sources.js'
 
 /** What a refresh works with. */
 export interface RefreshParts {

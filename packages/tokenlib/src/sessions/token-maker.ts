@@ -103,7 +103,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
 
   // A user of ours must not be taken for one of an issuer.
   const assertOwnSubject = (uid: string): void => {
-    for (const { issuer, subjectPrefix } of settings.issuers.values()) {
+    for (const { issuer, subjectPrefix } of settings.sources.issuers.values()) {
       if (subjectPrefix !== '' && uid.startsWith(subjectPrefix)) {
         throw new TypeError(
           `uid begins with ${JSON.stringify(subjectPrefix)}, the subjectPrefix of issuer ${issuer}`,
@@ -122,7 +122,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     const at = now()
     const start = session === null ? parts.startToken(at) : at
     const claims = createClaims(type, input, options, creation[type], { now: at, start, random, session })
-    if (settings.issuers.has(claims['iss'] as string)) {
+    if (settings.sources.issuers.has(claims['iss'] as string)) {
       throw new TypeError(
         'issuer is one of the issuers of this manager: only that issuer can make such a token',
       )

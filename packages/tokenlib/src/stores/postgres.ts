@@ -123,7 +123,6 @@ export function createPostgresStore(
   )
   const pruneClock = createCautiousClock(clock ?? systemClock)
   const turns = createPruneTurns(PRUNE_DELAY_MS)
-  let isPrepared = false
 
   const chooseRevoke = (batch: readonly Revocation[]): string => {
     // Nobody has to be woken for nothing.
@@ -157,8 +156,7 @@ export function createPostgresStore(
     system: 'postgresql',
     async prepare(needs) {
       losses.listen(needs)
-      await assertUsable(database, tables, { allowVolatile, isFirst: !isPrepared })
-      isPrepared = true
+      await assertUsable(database, tables, { allowVolatile })
       await history.enter(toMilliseconds(needs.longestLifetime))
     },
     async revoke(batch) {

@@ -1,20 +1,10 @@
-import { copyText, readBase64url, readBase64urlText, toBase64url } from '../encoding.js'
+import { readBase64url, readBase64urlText, toBase64url } from '../encoding.js'
 import { hasDuplicateMembers, readJsonObject } from '../json.js'
 import { TokenDecodeError, TokenSignatureError } from '../errors.js'
 import { type BoundKey, createSignature, isSignature, signatureSize } from './algorithms.js'
 import type { JwsHeader } from './jose.js'
 import { MAX_KID_LENGTH } from './jwk.js'
 import { EMPTY_PROTOTYPE, type StandardClaims, toPayload } from './payload.js'
-import type { KeyRing } from './key-ring.js'
-
-/** A JWS with a valid signature; its payload is not parsed at this layer. */
-export interface VerifiedJws {
-  readonly header: JwsHeader
-  /** As text; `null` if it is not UTF-8. */
-  readonly payload: string | null
-  /** The key that made the signature. */
-  readonly signer: BoundKey
-}
 
 /** The segments of a compact JWS (RFC 7515 §7.1), not decoded. */
 export interface CompactJws {
@@ -46,46 +36,6 @@ export const UNSUPPORTED_MEMBERS: readonly string[] = [
   'x5u',
   'x5c',
 ]
-
-/** A parsed header, and the keys that may have signed its token. */
-interface ParsedHeader {
-  readonly encoded: string
-  readonly header: JwsHeader
-  readonly keys: readonly BoundKey[]
-  /** The keys of the ring when they were selected. */
-  readonly verifying: readonly BoundKey[]
-}
-
-/**
- * A function that verifies a compact JWS in canonical base64url at `now`, in epoch milliseconds, or throws
- * `TokenDecodeError` or `TokenSignatureError`.
- */
-export function createJwsVerifier(
-  ring: KeyRing,
-  maxLength: number,
-): (token: string, now: number) => VerifiedJws {
-  // Tokens of one key have the same header: the last one that was valid is not parsed again.
-  let last: ParsedHeader | null = null
-
-  return (token, now) => {
-    const jws = parseCompact(token, maxLength)
-    // Unless the keys were replaced.
-    const isKnown = last?.encoded === jws.header && last.verifying === ring.verifying
-    const parsed = last !== null && isKnown ? last : parseOwnHeader(ring, jws.header)
-    const keys = parsed.keys.filter((key) => ring.isTrusted(key, now))
-    if (keys.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
-    const signer = findSigner(keys, jws)
-    last = parsed
-    // Not before the signature is verified.
-    return { header: parsed.header, payload: decodePayload(jws), signer }
-  }
-}
-
-function parseOwnHeader(ring: KeyRing, encoded: string): ParsedHeader {
-  const header = parseHeader(encoded, TOKEN_TYPES)
-  const { verifying } = ring
-  return { encoded: copyText(encoded), header, keys: selectKeys(verifying, header), verifying }
-}
 
 /** The segments of a compact JWS of at most `maxLength` characters, or `TokenDecodeError`. */
 export function parseCompact(token: unknown, maxLength: number): CompactJws {
@@ -169,16 +119,6 @@ export function isAccessTokenHeader({ typ }: JwsHeader): boolean {
 /** A `typ` in its shortest form: RFC 7515 §4.1.9 lets it be written in any case, and without "application/". */
 export function toShortType(typ: string): string {
   return typ.toLowerCase().replace(/^application\//, '')
-}
-
-// It selects among keys that are bound to their algorithms; it never decides how one is used.
-function selectKeys(keys: readonly BoundKey[], header: JwsHeader): readonly BoundKey[] {
-  const allowed = keys.filter((key) => key.algorithm === header.alg)
-  if (allowed.length === 0) throw new TokenDecodeError('Token algorithm is not allowed')
-  if (header.kid === undefined) return allowed
-  const named = allowed.filter((key) => key.kid === header.kid)
-  if (named.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
-  return named
 }
 
 // Set by the key, or changing how the rest of the token is read.

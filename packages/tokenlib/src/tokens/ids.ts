@@ -71,21 +71,3 @@ export function readTokenStart({ sid, jti, iat }: Pick<StandardClaims, 'sid' | '
   if (token === null || token < Math.floor(issuedAt) || token > latest) return issuedAt
   return (sid === undefined ? null : readTimedId(sid)) ?? token
 }
-
-/**
- * How far the clock of an issuer may be ahead of ours for revocations, in seconds: its leeway, and five seconds at least. A
- * token of the near future is refused now, but it can verify later.
- */
-export function toForeignLead(leeway: number): number {
-  return Math.max(leeway, 5)
-}
-
-/**
- * When a token of another issuer started, in epoch milliseconds: when it was made, since nothing is known of its session.
- *
- * The clock of the issuer may be ahead by `lead` seconds, and `iat` is in whole seconds: a token made just after the
- * revocation of its user may count as revoked, but one made before it never counts as new.
- */
-export function readForeignStart({ iat }: Pick<StandardClaims, 'iat'>, lead: number): number {
-  return iat === undefined ? 0 : (Math.floor(iat) - lead) * 1000
-}

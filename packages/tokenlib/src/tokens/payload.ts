@@ -96,14 +96,14 @@ export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([...Object.keys(STAN
  */
 export const EMPTY_PROTOTYPE: object = Object.freeze(Object.create(null) as object)
 
-/** The claims in a verified text (`null` if it is not UTF-8), standard claims of the right types, or `TokenDecodeError`. */
-export function parseClaims(text: string | null, identityClaim: string): TokenPayload {
+/** The claims in a verified text (`null` if it is not UTF-8), or `TokenDecodeError`. */
+export function parseClaims(text: string | null): Readonly<Record<string, unknown>> {
   const claims = text === null ? null : readJsonObject(text)
   if (claims === null) throw new TokenDecodeError('Token claims must be a JSON object')
-  return toTokenPayload(claims, identityClaim)
+  return claims
 }
 
-/** The payload of claims in the form of our own tokens, or `TokenDecodeError`. */
+/** The payload of claims in the form of our own tokens, standard claims of the right types, or `TokenDecodeError`. */
 export function toTokenPayload(
   claims: Readonly<Record<string, unknown>>,
   identityClaim: string,

@@ -10,7 +10,7 @@ import {
   requiredScopes,
   requiredTokenType,
 } from '../../requests/dependencies.js'
-import { parsePolicy, type TokenPolicy, toRouteScopes } from '../../requests/policy.js'
+import { type ParsedPolicy, parsePolicy, toRouteScopes } from '../../requests/policy.js'
 import type { Duration } from '../../time.js'
 import type { TokenPayload, TokenType } from '../../tokens/payload.js'
 import { isScope } from '../../tokens/scopes.js'
@@ -135,7 +135,7 @@ function assertScopeNames(decorator: string, scopes: readonly string[]): void {
   throw new TypeError(`${decorator} takes at least one scope, each a non-empty string without spaces`)
 }
 
-function createPolicyGuard(policy: TokenPolicy): Type<CanActivate> {
+function createPolicyGuard(policy: ParsedPolicy): Type<CanActivate> {
   class PolicyGuard extends ManagerGuard {
     #dependency: PayloadDependency | undefined
 

@@ -2,7 +2,17 @@ import { ConfigurationError } from '../../errors.js'
 import { coversPath } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { DescribeUser } from '../../sessions/describe-user.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import {
+  callable,
+  choice,
+  count,
+  type Kind,
+  kindOf,
+  type OptionKinds,
+  parseOptions,
+  required,
+  text,
+} from '../../options.js'
 import { type Duration, parseDuration } from '../../time.js'
 import type { TokenManager } from '../../manager.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
@@ -72,16 +82,24 @@ export interface RememberLifetimes {
   readonly session?: Duration
 }
 
-/** The names of `SessionRoutesOptions`. */
-export const ROUTE_OPTIONS: OptionNames<SessionRoutesOptions<object>> = {
-  logIn: true,
-  path: true,
-  describeUser: true,
-  rateLimit: true,
-  remember: true,
-  maxSessions: true,
-  whenFull: true,
+const lifetime: Kind<Duration> = kindOf('a whole number of seconds, at least 1', (value) => {
+  const seconds = parseDuration(value as Duration)
+  return Number.isSafeInteger(seconds) && seconds >= 1
+})
+const LIFETIMES: OptionKinds<RememberLifetimes> = { remembered: lifetime, session: lifetime }
+
+/** What `SessionRoutesOptions` accept, whatever the types of the claims are. */
+export const ROUTE_OPTIONS: OptionKinds<SessionRoutesOptions<never>> = {
+  logIn: required(callable()),
+  path: text,
+  describeUser: callable(),
+  // Without a table of names: a limiter may be an instance of a class, with members of its own.
+  rateLimit: kindOf('an object with a function before(), and after() if it has one', isRateLimit),
+  remember: kindOf('an object', (value) => typeof value === 'object' && value !== null),
+  maxSessions: count(1),
+  whenFull: choice(['endOldest', 'refuse']),
 }
+
 /** What other names for them mean. */
 export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
   login: 'logIn',
@@ -93,56 +111,23 @@ export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
   readIp: 'new TokenManager({ clientIp })',
   formatError: 'new TokenManager({ formatError })',
 }
-const FUNCTIONS = ['logIn', 'describeUser'] as const
-
-// Whatever the types of the claims are.
-type RouteFunctions = Pick<
-  SessionRoutesOptions<never>,
-  'path' | 'rateLimit' | 'remember' | 'maxSessions' | 'whenFull'
-> & {
-  readonly [Name in (typeof FUNCTIONS)[number]]?: unknown
-}
-
 /** Throws `TypeError` for options that no routes can be made with. */
-export function assertRouteOptions(options: RouteFunctions): void {
-  assertOptions('createSessionRoutes()', options, ROUTE_OPTIONS, MEANT_OPTIONS)
-  for (const name of FUNCTIONS) {
-    const isAbsent = options[name] === undefined && name !== 'logIn'
-    if (!isAbsent && typeof options[name] !== 'function') throw new TypeError(`${name} must be a function`)
-  }
-  if (options.rateLimit !== undefined) assertRateLimit(options.rateLimit)
-  if (options.path !== undefined) assertPath(options.path)
-  if (options.remember !== undefined) assertLifetimes(options.remember)
-  assertLimit(options)
-}
-
-function assertLifetimes(remember: RememberLifetimes): void {
-  assertOptions('remember', remember, { remembered: true, session: true })
-  for (const [name, lifetime] of Object.entries(remember) as [string, Duration | undefined][]) {
-    const seconds = lifetime === undefined ? 1 : parseDuration(lifetime)
-    if (Number.isSafeInteger(seconds) && seconds >= 1) continue
-    throw new TypeError(`${name} of remember must be a whole number of seconds, at least 1`)
-  }
-}
-
-function assertLimit({ maxSessions, whenFull }: RouteFunctions): void {
-  if (maxSessions !== undefined && !(Number.isSafeInteger(maxSessions) && maxSessions >= 1)) {
-    throw new TypeError('maxSessions must be a whole number, at least 1')
-  }
-  if (whenFull === undefined) return
-  if (whenFull !== 'endOldest' && whenFull !== 'refuse')
-    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+export function assertRouteOptions(options: object): void {
+  const { path, remember, maxSessions, whenFull } = parseOptions(
+    'createSessionRoutes()',
+    options as SessionRoutesOptions<never>,
+    ROUTE_OPTIONS,
+    MEANT_OPTIONS,
+  )
+  if (path !== undefined) assertPath(path)
+  if (remember !== undefined) parseOptions('remember', remember, LIFETIMES)
   // Alone it would limit nothing, without a word.
-  if (maxSessions === undefined) throw new TypeError('whenFull needs maxSessions')
+  if (whenFull !== undefined && maxSessions === undefined) throw new TypeError('whenFull needs maxSessions')
 }
 
-function assertRateLimit(rateLimit: LoginRateLimit): void {
-  const { before, after } = (rateLimit ?? {}) as Partial<LoginRateLimit>
-  // Not assertOptions: a limiter may be an instance of a class, with members of its own.
-  if (typeof before !== 'function') throw new TypeError('rateLimit must have a function before()')
-  if (after !== undefined && typeof after !== 'function') {
-    throw new TypeError('after() of rateLimit must be a function')
-  }
+function isRateLimit(value: unknown): boolean {
+  const { before, after } = (value ?? {}) as Partial<LoginRateLimit>
+  return typeof before === 'function' && (after === undefined || typeof after === 'function')
 }
 
 /** Throws `ConfigurationError` for a manager whose sessions these routes could not serve. */

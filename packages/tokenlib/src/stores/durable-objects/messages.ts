@@ -35,7 +35,7 @@ export interface StoreFailure {
 }
 
 /** While a release is rolled out, a Worker and its object may run different versions of this file. */
-export const PROTOCOL = 2
+export const PROTOCOL = 1
 
 /** Where calls are sent. */
 export const CALL_URL = 'https://tokenlib.invalid/store'

@@ -18,8 +18,6 @@ export const TABLE_OPTIONS: OptionNames<TableOptions> = { schema: true, prefix: 
 export interface Tables {
   /** The schema, quoted as the tables are. */
   readonly schema: string
-  /** The table of the version without its schema, where the schema was not named; otherwise `null`. */
-  readonly versionAnywhere: string | null
   /** One row: the version of the tables. */
   readonly version: string
   /** One row for each namespace: what its history is, and how far it goes. */
@@ -58,7 +56,6 @@ export function toTables({ schema, prefix = 'tokenlib_' }: TableOptions = {}): T
   const table = (name: string): string => `${quoted}."${prefix}${name}"`
   return {
     schema: quoted,
-    versionAnywhere: schema === undefined ? `"${prefix}version"` : null,
     version: table('version'),
     heads: table('heads'),
     revocations: table('revocations'),
@@ -71,7 +68,7 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/
 const PREFIX = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
 
 /** The version of the tables that this release needs. */
-export const TABLES_VERSION = 3
+export const TABLES_VERSION = 1
 
 /**
  * The SQL that creates or updates the tables of a store, for those who run migrations themselves.
@@ -84,21 +81,16 @@ export function migrationSql(options: TableOptions = {}): string {
 }
 
 /** The same for tables whose names are known. */
-export function toMigration(tables: Tables): string {
-  const { schema, version, heads, revocations, sessions } = tables
-  // The name that earlier releases lock, which may migrate at the same time.
-  const lock = tables.versionAnywhere ?? version
+export function toMigration({ schema, version, heads, revocations, sessions }: Tables): string {
   // "C" is the order of bytes. The order of a language changes with the libraries of the machine, and an index that
   // is in another order than its readers believe does not find what is in it: a revoked token would be let through.
   // No "if not exists": its notices would be printed by clients whose default is to print them.
   return `do $tokenlib$
 declare
   installed integer;
-  outdated pg_catalog.regclass;
 begin
-  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('${lock}', ${MIGRATION_LOCK}));
+  perform pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('${version}', ${MIGRATION_LOCK}));
   if pg_catalog.to_regnamespace('${schema}') is null then create schema ${schema}; end if;
-  ${refuseElsewhere(tables)}
   if pg_catalog.to_regclass('${version}') is null then
     create table ${version} (version integer not null);
     insert into ${version} values (0);
@@ -129,68 +121,26 @@ begin
       expires_at bigint not null,
       until bigint not null,
       generation bigint not null,
+      moved_at bigint not null,
       namespace pg_catalog.text collate pg_catalog."C" not null,
       sid pg_catalog.text collate pg_catalog."C" not null,
       user_id pg_catalog.text collate pg_catalog."C" not null,
+      current_id pg_catalog.text collate pg_catalog."C" not null default '',
+      previous_id pg_catalog.text collate pg_catalog."C",
       ip pg_catalog.text,
       user_agent pg_catalog.text,
       primary key (namespace, sid)
     ) with (fillfactor = 85);
-  end if;
 
-  if installed < 2 then
-    -- Every statement of a store begins with this table, so none of them holds another one while it waits here.
-    lock table ${heads} in access exclusive mode;
-    for outdated in
-      select i.indexrelid from pg_catalog.pg_index i
-      where i.indrelid in (${toOid(revocations)}, ${toOid(sessions)})
-        and i.indnatts = 2 and not i.indisunique and i.indpred is null
-        and pg_catalog.pg_get_indexdef(i.indexrelid, 1, true) = 'namespace'
-        and pg_catalog.pg_get_indexdef(i.indexrelid, 2, true) in ('change', 'until', 'user_id', 'started_at')
-    loop
-      execute 'drop index ' || outdated::pg_catalog.text;
-    end loop;
     create index on ${revocations} (${leadSql('change', 'namespace')}, change);
     create index on ${revocations} (${leadSql('until', 'namespace')}, until);
     create index on ${sessions} (${leadSql('user', 'namespace')}, user_id, started_at, sid);
     create index on ${sessions} (${leadSql('start', 'namespace')}, started_at);
     create index on ${sessions} (${leadSql('until', 'namespace')}, until);
-  end if;
-
-  if installed < 3 then
-    -- Releases of version 2 can go on: the defaults are for the sessions that they open.
-    alter table ${sessions}
-      add column moved_at bigint not null default 0,
-      add column current_id pg_catalog.text collate pg_catalog."C" not null default '',
-      add column previous_id pg_catalog.text collate pg_catalog."C";
-    alter table ${version} add column oldest integer;
-    update ${version} set version = 3, oldest = 2;
+    update ${version} set version = 1;
   end if;
 end
 $tokenlib$`
-}
-
-function toOid(table: string): string {
-  return `'${table}'::pg_catalog.regclass::pg_catalog.oid`
-}
-
-// Earlier releases found their tables by the search_path. Other tables are empty or belong to another application, and
-// revoked tokens would be accepted again.
-function refuseElsewhere(tables: Tables): string {
-  if (tables.versionAnywhere === null) return ''
-  return `if ${elsewhereSql(tables)} is not null then
-    raise exception using message = 'The tables of tokenlib are in the schema ' || ${elsewhereSql(tables)}
-      || ', not in public: pass it as the option "schema". To use public, pass schema: ''public''';
-  end if;`
-}
-
-// The schema in which the search_path finds tables, where it is not that of these; otherwise null. Temporary tables are the
-// application's own.
-function elsewhereSql({ version, versionAnywhere }: Tables): string {
-  if (versionAnywhere === null) return 'null'
-  return `(select n.nspname::pg_catalog.text from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-    where c.oid = pg_catalog.to_regclass('${versionAnywhere}')::pg_catalog.oid and c.relpersistence <> 't'
-      and c.oid is distinct from pg_catalog.to_regclass('${version}')::pg_catalog.oid)`
 }
 
 const MIGRATION_LOCK = 7_036_871
@@ -200,42 +150,27 @@ interface Answer {
   readonly serverVersion: number
   readonly isolation: string
   readonly version: number | null
-  readonly oldest: number | null
-  readonly elsewhere: string | null
   readonly settings: Readonly<Record<string, string>>
-}
-
-/** What is demanded of a database. */
-export interface UsableOptions {
-  readonly allowVolatile: boolean
-  /** Whether the tables are used for the first time: later, a `search_path` that somebody has changed must not matter. */
-  readonly isFirst?: boolean
 }
 
 /** Rejects with `ConfigurationError` unless the database and its tables can keep the promises of a store. */
 export async function assertUsable(
   database: Database,
   tables: Tables,
-  { allowVolatile, isFirst = true }: UsableOptions,
+  { allowVolatile }: { readonly allowVolatile: boolean },
 ): Promise<void> {
   const answer = await query(database, tables)
   if (answer.serverVersion < 130_000) {
     throw new ConfigurationError('The PostgreSQL store needs PostgreSQL 13 or newer')
   }
-  if (isFirst && answer.elsewhere !== null) {
-    throw new ConfigurationError(
-      `The search_path finds tables in the schema ${answer.elsewhere}, and there are others in public. Pass the schema ` +
-        `of yours: schema: '${answer.elsewhere}' or schema: 'public'`,
-    )
-  }
   const version = answer.version ?? 0
   if (version < TABLES_VERSION) {
     throw new ConfigurationError(
       `The tables beside ${tables.version} have version ${version}, and this release of tokenlib needs version ` +
-        `${TABLES_VERSION}: ${REMEDY}. Processes of the release before can go on with the newer tables`,
+        `${TABLES_VERSION}: ${REMEDY}`,
     )
   }
-  assertKnownLayout('PostgreSQL', { version, oldest: answer.oldest }, TABLES_VERSION)
+  assertKnownLayout('PostgreSQL', version, TABLES_VERSION)
   if (answer.isStandby) {
     throw new ConfigurationError(
       'The PostgreSQL server is a standby, which may be behind: connect to the primary (with several hosts in a ' +
@@ -264,9 +199,6 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     'serverVersion', pg_catalog.current_setting('server_version_num')::integer,
     'isolation', pg_catalog.current_setting('transaction_isolation'),
     'version', (select pg_catalog.max(version) from ${tables.version}),
-    -- Tables of version 2 do not have the column.
-    'oldest', (select pg_catalog.max((pg_catalog.to_jsonb(v) ->> 'oldest'::pg_catalog.text)::integer) from ${tables.version} v),
-    'elsewhere', ${elsewhereSql(tables)},
     'settings', pg_catalog.json_build_object(${settings.map((name) => `'${name}', pg_catalog.current_setting('${name}')`).join()}))::pg_catalog.text`
   try {
     return (await database.query<Answer>(statement, [])) as Answer

@@ -50,10 +50,8 @@ export function inspectRedis(
     send: (...command) => send(meta, command),
     async assertUsable() {
       await checkServer(send, meta, false, () => undefined)
-      const layout = (await send(meta, ['HMGET', meta, 'version', 'oldest'])) as readonly (string | null)[]
-      const [version, oldest] = layout.map((text) => (text === null ? null : Number(text)))
-      const found = { version: version ?? LAYOUT_VERSION, oldest: oldest ?? null }
-      assertKnownLayout('Redis', found, LAYOUT_VERSION)
+      const [version] = (await send(meta, ['HMGET', meta, 'version'])) as readonly (string | null)[]
+      assertKnownLayout('Redis', Number(version ?? LAYOUT_VERSION), LAYOUT_VERSION)
     },
     async readHistory() {
       const [state, entries] = (await runScript(send, HISTORY, historyKeys, ['', ''])) as readonly string[]

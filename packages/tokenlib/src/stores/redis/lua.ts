@@ -98,10 +98,7 @@ end
 -- is false: an array with a hole would be packed as a map.
 local function session(sid)
   local packed = redis.call('GET', base .. 's:' .. sid)
-  local row = packed and cmsgpack.unpack(packed)
-  -- 0.1.0 knew no parents.
-  if row and not row[10] then row[10], row[11], row[12] = '', false, row[3] end
-  return row
+  return packed and cmsgpack.unpack(packed)
 end
 
 local function isWatermark(member)

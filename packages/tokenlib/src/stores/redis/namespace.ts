@@ -175,7 +175,7 @@ function toValues(found: readonly Reply[]): ReadonlyMap<number, string> {
 
 function rethrow(error: unknown): never {
   const newer = error instanceof Error ? /\bLAYOUT (\d+)/.exec(error.message) : null
-  if (newer !== null) assertKnownLayout('Redis', { version: Number(newer[1]), oldest: null }, LAYOUT_VERSION)
+  if (newer !== null) assertKnownLayout('Redis', Number(newer[1]), LAYOUT_VERSION)
   if (!(error instanceof Error && error.message.includes('KEYPREFIX'))) throw error
   throw new ConfigurationError(
     'The Redis store needs a client without keyPrefix: pass redis.duplicate({ keyPrefix: "" }), ' +

@@ -27,11 +27,9 @@ export const PREPARE: Script = createScript(
   HEAD,
   `
 if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client changes the names of keys') end
--- A later release writes the version of its data, and the oldest one whose releases can use it.
-local layout = redis.call('HMGET', meta, 'version', 'oldest')
-if tonumber(layout[1] or ${LAYOUT_VERSION}) > ${LAYOUT_VERSION} and tonumber(layout[2] or layout[1]) > ${LAYOUT_VERSION} then
-  return redis.error_reply('LAYOUT ' .. layout[1])
-end
+-- A later release may write the version of its data.
+local version = redis.call('HMGET', meta, 'version')[1]
+if tonumber(version or ${LAYOUT_VERSION}) > ${LAYOUT_VERSION} then return redis.error_reply('LAYOUT ' .. version) end
 local isOldCopy = epoch == ARGV[1] and not isProven(tonumber(ARGV[6]), ARGV[7])
 local isCounted = redis.call('GET', base .. 'count') == text(batches) .. ':' .. (state[5] or '')
 local isSound = epoch and not isOldCopy and isCounted and isWhole()

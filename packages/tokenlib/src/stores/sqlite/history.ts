@@ -128,8 +128,6 @@ export function createHistory(
       const data = { ...createRows(history), now: at, longestLifetime }
       const lost = known !== null && known.epoch !== epoch ? known : null
       const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, data) : null
-      // A copy from before an upgrade lacks the tables and columns that came with it.
-      if (lost !== null) createTables(database, tables)
       const answer = work({ ...data, known: () => ({ ...history }) })
       const isNew =
         epoch !== found.epoch ||

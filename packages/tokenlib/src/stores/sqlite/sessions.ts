@@ -47,8 +47,8 @@ export function createSqliteSessions(
     WHERE ((kind = 'user' AND id = ?) OR (kind = 'all' AND id = '')) AND not_before < ${FOREVER}`
   const readWatermark = database.prepare(`SELECT (${watermark}) AS watermark`)
   const insert = database.prepare(
-    `INSERT INTO ${sessions} (sid, user, generation, started_at, last_used_at, expires_at, until, ip, user_agent)
-     VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO ${sessions} (sid, user, generation, started_at, last_used_at, moved_at, expires_at, until, ip,
+       user_agent) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const isRevoked = `EXISTS (
     SELECT 1 FROM ${revocations} WHERE not_before >= started_at AND (
@@ -101,7 +101,7 @@ export function createSqliteSessions(
     // Whole milliseconds, as in the id.
     const startedAt = Math.floor(Math.max(transaction.now, (found.watermark ?? 0) + 1))
     const sid = toTimedId(startedAt, nonce)
-    insert.run(sid, user, startedAt, startedAt, expiresAt, until, ip, userAgent)
+    insert.run(sid, user, startedAt, startedAt, startedAt, expiresAt, until, ip, userAgent)
     return { sid, startedAt }
   }
 
@@ -172,7 +172,7 @@ const NO_CLIENT: SessionClient = { ip: null, userAgent: null }
 const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, generation,
   ip, user_agent AS userAgent`
 
-const PLACE = `current_id AS current, previous_id AS previous, coalesce(moved_at, last_used_at) AS movedAt`
+const PLACE = `current_id AS current, previous_id AS previous, moved_at AS movedAt`
 
 interface ListedRow extends StoredSession {
   readonly isLive: number

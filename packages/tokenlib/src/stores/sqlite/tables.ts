@@ -58,7 +58,7 @@ export function toTables(prefix: string): Tables {
   }
 }
 
-/** Creates what is missing, and refuses tables that only newer releases can use; to be run in a transaction. */
+/** Creates what is missing, and refuses tables of a newer release; to be run in a transaction. */
 export function createTables(database: Connection, { meta, revocations, sessions, clock }: Tables): void {
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${meta} (
@@ -69,12 +69,9 @@ export function createTables(database: Connection, { meta, revocations, sessions
       longest_lifetime INTEGER NOT NULL
     );
   `)
-  // All columns: tables of a later release have one more, and it writes there who can use its tables.
-  const row = database.prepare(`SELECT * FROM ${meta} WHERE id = 1`).get()
-  const { version, oldest = null } = (row ?? { version: SCHEMA_VERSION }) as StoredVersion
-  assertKnownLayout('SQLite', { version, oldest }, SCHEMA_VERSION)
-  // What a newer release has made is left as it is.
-  if (version > SCHEMA_VERSION) return
+  const row = database.prepare(`SELECT version FROM ${meta} WHERE id = 1`).get()
+  const { version } = (row ?? { version: SCHEMA_VERSION }) as { readonly version: number }
+  assertKnownLayout('SQLite', version, SCHEMA_VERSION)
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${revocations} (
       -- The row's own number, so that the feed reads the table itself from front to back.
@@ -96,14 +93,13 @@ export function createTables(database: Connection, { meta, revocations, sessions
       until INTEGER NOT NULL,
       ip TEXT,
       user_agent TEXT,
-      ${PLACE_COLUMNS.join(', ')}
+      current_id TEXT NOT NULL DEFAULT '',
+      previous_id TEXT,
+      moved_at INTEGER NOT NULL
     );
-    -- Of a release that did not read in pages; the next one has the same columns and one more.
-    DROP INDEX IF EXISTS ${sessions}_user;
     CREATE INDEX IF NOT EXISTS ${sessions}_page ON ${sessions} (user, started_at, sid);
     CREATE INDEX IF NOT EXISTS ${sessions}_until ON ${sessions} (until);
     CREATE INDEX IF NOT EXISTS ${sessions}_start ON ${sessions} (started_at);
-    -- Not part of the version: releases without it do not need it.
     CREATE TABLE IF NOT EXISTS ${clock} (
       id INTEGER PRIMARY KEY CHECK (id = 1),
       trusted INTEGER NOT NULL,
@@ -111,35 +107,16 @@ export function createTables(database: Connection, { meta, revocations, sessions
       claimed_to INTEGER
     );
   `)
-  addPlaceColumns(database, sessions)
 }
 
-// Where the rotation of a session stands. Not part of the version: releases without these columns can use the tables, and
-// the rows they insert are sessions that have not advanced. If `moved_at` is null, `last_used_at` stands in for it.
-const PLACE_COLUMNS = ["current_id TEXT NOT NULL DEFAULT ''", 'previous_id TEXT', 'moved_at INTEGER']
-
-function addPlaceColumns(database: Connection, sessions: string): void {
-  const columns = database.prepare(`PRAGMA table_info(${sessions})`).all() as readonly { name: string }[]
-  if (columns.some(({ name }) => name === 'current_id')) return
-  for (const column of PLACE_COLUMNS) database.exec(`ALTER TABLE ${sessions} ADD COLUMN ${column}`)
-}
-
-interface StoredVersion {
-  readonly version: number
-  readonly oldest?: number | null
-}
-
-/**
- * What a read finds, or `null` where a table or a column is missing: it was dropped, or the data is a copy made by an
- * earlier release.
- */
+/** What a read finds, or `null` where a table is missing. */
 export function unlessIncomplete<T>(read: () => T | null | undefined): T | null {
   try {
     // Some clients return `null` for no row, and others `undefined`.
     return read() ?? null
   } catch (error) {
     // By the text of SQLite itself: every client passes it on, and each has its own codes.
-    if (error instanceof Error && /no such (table|column)/.test(error.message)) return null
+    if (error instanceof Error && /no such table/.test(error.message)) return null
     throw error
   }
 }

@@ -1,19 +1,22 @@
-import { ConfigurationError } from '../errors.js'
-import { isJsonObject } from '../json.js'
-import type { Jwk } from '../tokens/jose.js'
-import { assertOptions, type OptionNames } from '../options.js'
-import { IS_WORKERD } from '../runtime.js'
-import { type Duration, monotonicNow, parseDuration } from '../time.js'
+import { ConfigurationError, type Duration, type Jwk } from 'tokenlib'
+import {
+  assertOptions,
+  IS_WORKERD,
+  isJsonObject,
+  monotonicNow,
+  type OptionNames,
+  parseDuration,
+  type SourceKeys,
+  type TokenEmitter,
+} from 'tokenlib/kit'
 import { type FetchRules, type KeyFetch, parseKeyUrl } from './fetch-json.js'
 import { createFunctionKeys, type KeyFunction } from './function-keys.js'
-import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import { bindKeySet, listIds, noUsableKey, selectIssuerKeys } from './jwk-set.js'
-import type { KeyRuntime, KeyTiming } from './key-cache.js'
+import type { KeyOwner, KeyParts, KeyRuntime, KeyTiming } from './key-cache.js'
 import { createRemoteKeys, type RemoteSource } from './remote-keys.js'
 
 export type { KeyFetch, KeyRequest } from './fetch-json.js'
 export type { KeyAnswer, KeyFunction } from './function-keys.js'
-export type { KeySourceContext } from './issuer-keys.js'
 
 /** How keys are fetched, and for how long they are used. */
 export interface RemoteKeysOptions {
@@ -74,33 +77,38 @@ const JWKS_OPTIONS: OptionNames<JwksUriSource> = { ...REMOTE_OPTIONS, jwksUri: t
 const DISCOVERY_OPTIONS: OptionNames<DiscoverySource> = { ...REMOTE_OPTIONS, discovery: true }
 const STATIC_OPTIONS: OptionNames<StaticSource> = { keys: true }
 
+/** Creates the keys of an issuer for one manager. Nothing is requested before a key is needed. */
+export type CreateKeys = (emit: TokenEmitter['emit'], runtime?: KeyRuntime) => SourceKeys
+
+const RUNTIME: KeyRuntime = { now: monotonicNow, isWorkerd: IS_WORKERD }
+
 /**
  * The keys of an issuer from their source; `undefined` means discovery at the issuer.
  *
- * Throws `TypeError` or `ConfigurationError` for a source that is invalid. Nothing is requested before a key is needed.
+ * Throws `TypeError` or `ConfigurationError` for a source that is invalid.
  */
-export function createIssuerKeys(
-  source: KeySource | undefined,
-  context: KeySourceContext,
-  runtime: KeyRuntime = { now: monotonicNow, isWorkerd: IS_WORKERD },
-): IssuerKeys {
+export function parseKeySource(source: KeySource | undefined, context: KeyOwner): CreateKeys {
   const owner = `the keys of issuer ${JSON.stringify(context.issuer)}`
-  if (typeof source === 'function')
-    return createFunctionKeys(source, context, parseTiming(owner, {}), runtime)
+  if (typeof source === 'function') {
+    const timing = parseTiming(owner, {})
+    return (emit, runtime = RUNTIME) => createFunctionKeys(source, { ...context, timing, emit, runtime })
+  }
   const given = source === undefined ? { discovery: toDiscoveryUrl(owner, context.issuer) } : source
   if (!isJsonObject(given) || !('keys' in given || 'jwksUri' in given || 'discovery' in given)) {
     throw new TypeError(`${owner} must be an object with jwksUri, discovery or keys, or a function`)
   }
   if ('keys' in given) {
     assertOptions(owner, given, STATIC_OPTIONS)
-    return createStaticKeys(owner, given.keys, context)
+    const keys = createStaticKeys(owner, given.keys, context)
+    return () => keys
   }
   const isJwksUri = 'jwksUri' in given
   assertOptions(owner, given, isJwksUri ? JWKS_OPTIONS : DISCOVERY_OPTIONS)
   const [kind, url] = isJwksUri
     ? (['jwksUri', given.jwksUri] as const)
     : (['discovery', given.discovery] as const)
-  return createRemoteKeys(parseRemote(owner, kind, url, given), context, runtime)
+  const { timing, ...remote } = parseRemote(owner, kind, url, given)
+  return (emit, runtime = RUNTIME) => createRemoteKeys(remote, { ...context, timing, emit, runtime })
 }
 
 // OpenID Connect Discovery §4.1: a slash at the end of the issuer is removed first.
@@ -113,7 +121,7 @@ function toDiscoveryUrl(owner: string, issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 }
 
-function createStaticKeys(owner: string, entries: unknown, { algorithms }: KeySourceContext): IssuerKeys {
+function createStaticKeys(owner: string, entries: unknown, { algorithms }: KeyOwner): SourceKeys {
   if (!Array.isArray(entries)) throw new TypeError(`${owner}: keys must be a list of JWKs`)
   const set = bindKeySet(entries as readonly unknown[], { algorithms })
   // Keys for encryption are often part of a published set; every other refusal is a mistake in the configuration.
@@ -125,11 +133,9 @@ function createStaticKeys(owner: string, entries: unknown, { algorithms }: KeySo
   const trusted = new Set(set.keys)
   return {
     find: (header) => selectIssuerKeys(set.keys, header),
-    async load() {},
     isTrusted: (key) => trusted.has(key),
-    prepare() {},
     idsOf: (kid) => listIds(set.keys, kid),
-    async ready() {},
+    loader: null,
   }
 }
 
@@ -138,7 +144,7 @@ function parseRemote(
   kind: RemoteSource['kind'],
   url: unknown,
   options: RemoteKeysOptions,
-): RemoteSource {
+): RemoteSource & Pick<KeyParts, 'timing'> {
   const timing = parseTiming(owner, options)
   const rules: FetchRules = {
     timeoutMs: timing.timeoutMs,

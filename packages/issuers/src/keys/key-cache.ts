@@ -1,8 +1,5 @@
-import { KeysUnavailableError } from '../errors.js'
-import type { TokenEmitter } from '../events.js'
-import type { BoundKey } from '../tokens/algorithms.js'
-import { sleep } from '../runtime.js'
-import { settleQuietly } from '../promises.js'
+import { type Algorithm, KeysUnavailableError } from 'tokenlib'
+import { type BoundKey, settleQuietly, sleep, type TokenEmitter } from 'tokenlib/kit'
 import { type IssuerKeySet, noUsableKey, withoutRefused } from './jwk-set.js'
 import { createLookupBudget } from './lookup-budget.js'
 
@@ -26,12 +23,23 @@ export interface KeyRuntime {
   readonly isWorkerd: boolean
 }
 
-/** What a cache needs. */
-export interface KeyCacheOptions {
+/** Whose keys they are. */
+export interface KeyOwner {
+  /** The exact text of `iss`. */
   readonly issuer: string
+  /** The algorithms that are accepted; never HMAC. */
+  readonly algorithms: readonly Algorithm[]
+}
+
+/** What keys that are loaded work with. */
+export interface KeyParts extends KeyOwner {
   readonly timing: KeyTiming
   readonly emit: TokenEmitter['emit']
   readonly runtime: KeyRuntime
+}
+
+/** What a cache needs. */
+export interface KeyCacheOptions extends KeyParts {
   /** `null`: there is no such key, which is not a failure. */
   readonly load: (previous: readonly BoundKey[]) => Promise<IssuerKeySet | null>
 }
@@ -97,7 +105,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   let applied = 0
 
   // `maxStale` is for an issuer that cannot be reached. One that answers without its keys has withdrawn them, or has made a
-  // mistake: it has `maxAge` to mend that.
+  // mistake: it has `maxAge` to fix that.
   const isUsable = (time: number): boolean =>
     time - loadedAt <= timing.maxAgeMs + timing.maxStaleMs &&
     (withdrawnAt === null || time - withdrawnAt <= timing.maxAgeMs)

@@ -1,9 +1,13 @@
-import { isJsonObject } from '../json.js'
-import type { BoundKey } from '../tokens/algorithms.js'
-import { isJwk, type Jwk, type JwsHeader, type KeyMaterial } from '../tokens/jose.js'
-import { parseJwkText } from '../tokens/jwk.js'
-import { withDeadline } from '../promises.js'
-import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
+import type { Jwk, JwsHeader, KeyMaterial } from 'tokenlib'
+import {
+  type BoundKey,
+  isJsonObject,
+  isJwk,
+  type KeyLoader,
+  parseJwkText,
+  type SourceKeys,
+  withDeadline,
+} from 'tokenlib/kit'
 import {
   bindKeySet,
   bindMaterial,
@@ -13,13 +17,7 @@ import {
   notLookedFor,
   selectIssuerKeys,
 } from './jwk-set.js'
-import {
-  createBackground,
-  createKeyCache,
-  type KeyCache,
-  type KeyRuntime,
-  type KeyTiming,
-} from './key-cache.js'
+import { createBackground, createKeyCache, type KeyCache, type KeyParts } from './key-cache.js'
 import { createLookupBudget, type LookupBudget } from './lookup-budget.js'
 
 /** The key for a header: one, several of which the `kid` selects, or `null` for none. */
@@ -40,13 +38,8 @@ const MAX_CERTAIN_CALLS = 10
 const MAX_REMEMBERED = 1000
 
 /** The keys that a function of the application finds; each answer is remembered for its algorithm and `kid`. */
-export function createFunctionKeys(
-  findKeys: KeyFunction,
-  context: KeySourceContext,
-  timing: KeyTiming,
-  runtime: KeyRuntime,
-): IssuerKeys {
-  const { issuer, algorithms, emit } = context
+export function createFunctionKeys(findKeys: KeyFunction, parts: KeyParts): SourceKeys {
+  const { issuer, algorithms, timing, runtime } = parts
   // The least recently used first. Those without a key are apart: they must not take the place of one that has.
   const entries = new Map<string, KeyCache>()
   const pending = new Map<string, KeyCache>()
@@ -60,10 +53,7 @@ export function createFunctionKeys(
 
   const createEntry = (header: JwsHeader): KeyCache =>
     createKeyCache({
-      issuer,
-      timing,
-      emit,
-      runtime,
+      ...parts,
       load: async (previous) => {
         const answer = await withDeadline(
           Promise.resolve(findKeys(header, issuer)),
@@ -77,7 +67,7 @@ export function createFunctionKeys(
   const isAccepted = ({ alg, kid }: JwsHeader): boolean =>
     algorithms.some((algorithm) => algorithm === alg) && kid !== ''
 
-  const find: IssuerKeys['find'] = (header, isFinal = false) => {
+  const find: SourceKeys['find'] = (header, isFinal = false) => {
     if (!isAccepted(header)) return []
     const id = toEntryId(header)
     const entry = entries.get(id)
@@ -108,7 +98,7 @@ export function createFunctionKeys(
     }
   }
 
-  const load: IssuerKeys['load'] = async (header, mustBeCertain = false) => {
+  const load: KeyLoader['load'] = async (header, mustBeCertain = false) => {
     const before = find(header)
     if (before !== null && (before.length > 0 || !mustBeCertain || !isAccepted(header))) return
     const id = toEntryId(header)
@@ -131,8 +121,6 @@ export function createFunctionKeys(
 
   return {
     find,
-    load,
-    prepare: (header) => background.start(() => load(header)),
     idsOf: (kid) => [...entries.values()].flatMap((entry) => listIds(entry.last(), kid)),
     isTrusted(key) {
       const id = owners.get(key)
@@ -141,8 +129,12 @@ export function createFunctionKeys(
       setNewest(entries, id, entry, MAX_ENTRIES)
       return true
     },
-    // There is nothing else to load before a token comes.
-    ready: () => background.done(),
+    loader: {
+      load,
+      prepare: (header) => background.start(() => load(header)),
+      // There is nothing else to load before a token comes.
+      ready: () => background.done(),
+    },
   }
 }
 

@@ -1,74 +1,97 @@
 import type { KeyObject } from 'node:crypto'
 import {
+  ConfigurationError,
+  TokenAudienceError,
+  TokenDecodeError,
+  type TokenPayload,
+  type TrustedIssuer,
+} from 'tokenlib'
+import {
+  assertJwkUse,
+  type BoundKey,
+  deriveKid,
+  importPublicKey,
+  importSecret,
   invalidClaim,
+  isJwk,
   isNonEmptyString,
+  type IssuerSource,
+  parseJwkText,
+  readKeyMismatch,
   readMissingClaim,
   readMistypedClaim,
-  type TokenPayload,
-  toPayload,
-} from '../tokens/payload.js'
-import { ConfigurationError, TokenAudienceError, TokenDecodeError } from '../errors.js'
-import type { BoundKey } from '../tokens/algorithms.js'
-import { importPublicKey, readKeyMismatch } from '../tokens/asymmetric.js'
-import { findSigner, parseHeader, TOKEN_TYPES } from '../tokens/compact.js'
-import { isJwk, type JwsHeader, type NodeKey } from '../tokens/jose.js'
-import { assertJwkUse, deriveKid, parseJwkText, toKid } from '../tokens/jwk.js'
-import { importSecret, readSecretWeakness } from '../tokens/secret.js'
-import { type Issuer, type IssuerContext, requireKeys, toTokenId } from './issuer.js'
-import type { IssuerKeys } from './issuer-keys.js'
-import { toSeconds } from './issuer-options.js'
-import { listIds } from './jwk-set.js'
-import { type LegacyIssuerOptions, type LegacySettings, parseLegacyOptions } from './legacy-options.js'
+  readSecretWeakness,
+  type SourceContext,
+  type SourceKeys,
+  toKid,
+  toTokenPayload,
+} from 'tokenlib/kit'
+import { listIds } from './keys/jwk-set.js'
+import {
+  assertNearEnd,
+  type LegacyIssuerOptions,
+  type LegacySettings,
+  parseLegacyOptions,
+} from './legacy-options.js'
 import { copyOthers, readScopes, setClaim } from './profile.js'
+import { createLife, toSeconds, toTokenId } from './trust-issuer.js'
 
-/** An application that this one replaces, or `ConfigurationError`; `now` is in epoch milliseconds. */
-export function createLegacyIssuer(
-  options: LegacyIssuerOptions,
-  { leeway, prefixes, identityClaim }: IssuerContext,
-  now: number,
-): LegacyIssuer {
-  const settings = parseLegacyOptions(options, now)
+/**
+ * Accepts the tokens of an application that this one replaces until they expire. Throws `TypeError` or `ConfigurationError` for
+ * bad options.
+ *
+ * @example
+ * const before = trustLegacyIssuer({ issuer: 'before', withoutIss: true, secret, maxTokenAge: '1h', acceptUntil: '2027-01-31' })
+ * const tokens = new TokenManager({ config, issuers: [before] })
+ */
+export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
+  const settings = parseLegacyOptions(options)
   const { issuer, audience, isWithoutIss } = settings
   const owner = `issuer ${issuer}`
-  const bound = bindKeys(settings)
-  const keys = createLegacyKeys(bound)
+  const exclusiveKeys = bindKeys(settings)
   const maxAge = toSeconds(owner, 'maxTokenAge', options.maxTokenAge)
-  const rules = { ...settings, maxAge, prefixes, identityClaim }
+  const leeway = options.leeway === undefined ? null : toSeconds(owner, 'leeway', options.leeway)
 
   return {
     issuer,
-    keys,
-    boundKeys: bound,
-    rules: {
-      leeway: options.leeway === undefined ? leeway : toSeconds(owner, 'leeway', options.leeway),
-      issuers: [issuer],
-      audience,
-      requiredClaims: ['exp', 'iat'],
-      maxAge,
-    },
-    profile: 'legacy',
-    isWithoutIss,
     // Its users are ours.
     subjectPrefix: '',
-    sessionLifetime: SESSION_LIFETIME,
-    toSubject: (sub) => sub,
-    readHeader: (jws) => parseHeader(jws.header, TOKEN_TYPES),
-    open(jws, claims, isLoaded) {
-      const header = parseHeader(jws.header, TOKEN_TYPES)
-      const signer = findSigner(requireKeys(keys, header, issuer, isLoaded), jws)
-      const payload = toLegacyPayload(claims, rules, () => toTokenId(jws))
-      return { header, payload, subjects: [payload.sub], signer }
+    connect({ now, identityClaim, ...manager }: SourceContext): IssuerSource {
+      assertNearEnd(settings, now())
+      const claimRules = {
+        leeway: leeway ?? manager.leeway,
+        issuers: [issuer],
+        audience,
+        requiredClaims: ['exp', 'iat'],
+        maxAge,
+      }
+      const rules = { ...settings, maxAge, identityClaim }
+      return {
+        issuer,
+        names: isWithoutIss ? [] : [issuer],
+        isWithoutIss,
+        profile: 'legacy',
+        keys: createLegacyKeys(exclusiveKeys),
+        exclusiveKeys,
+        rules: claimRules,
+        subjectPrefix: '',
+        // It has nothing to say about sessions any more.
+        sendsEvents: false,
+        allowsHighS: true,
+        revokedBy: [issuer],
+        sessionLifetime: SESSION_LIFETIME,
+        ...createLife(claimRules),
+        toPayload({ jws, claims }) {
+          const payload = toLegacyPayload(claims, rules, () => toTokenId(jws))
+          return { payload, subjects: [payload.sub] }
+        },
+      }
     },
   }
 }
 
-/** An issuer whose keys are known from the start. */
-export interface LegacyIssuer extends Issuer {
-  readonly boundKeys: readonly BoundKey[]
-}
-
-// As for every other issuer; seconds.
-const SESSION_LIFETIME = 400 * 86_400
+// As for every other issuer; milliseconds.
+const SESSION_LIFETIME = 400 * 86_400_000
 
 function bindKeys({ issuer, algorithm, secrets, publicKeys, allowWeakSecret }: LegacySettings): BoundKey[] {
   const bind = (field: string, material: unknown, key: KeyObject): BoundKey => {
@@ -117,24 +140,21 @@ function assertUsable(
   throw new ConfigurationError(`${field} ${weakness.reason}. ${advice}`)
 }
 
-function createLegacyKeys(keys: readonly BoundKey[]): IssuerKeys {
+function createLegacyKeys(keys: readonly BoundKey[]): SourceKeys {
   const trusted = new Set(keys)
   return {
     // A token without a `kid` may be of any of them.
-    find: ({ alg, kid }: JwsHeader) =>
+    find: ({ alg, kid }) =>
       keys.filter((key) => key.algorithm === alg && (kid === undefined || (kid !== '' && key.kid === kid))),
-    async load() {},
     isTrusted: (key) => trusted.has(key),
-    prepare() {},
     idsOf: (kid) => listIds(keys, kid),
-    async ready() {},
+    loader: null,
   }
 }
 
 interface LegacyRules extends LegacySettings {
   /** Seconds. */
   readonly maxAge: number
-  readonly prefixes: readonly string[]
   readonly identityClaim: string
 }
 
@@ -155,9 +175,6 @@ function toLegacyPayload(
   if (missing !== null) throw new TokenDecodeError(`Token claim "${missing}" is missing`)
   assertAccess(claims, mapping.access)
   const sub = readSubject(claims, mapping.sub ?? 'sub')
-  if (rules.prefixes.some((prefix) => sub.startsWith(prefix))) {
-    throw new TokenDecodeError('Token subject begins with the prefix of an issuer')
-  }
   const draft = copyOthers(claims)
   draft['sub'] = sub
   draft[rules.identityClaim] = sub
@@ -186,7 +203,7 @@ function toLegacyPayload(
   }
   draft['iat'] = iat ?? exp - maxAge
   draft['exp'] = Math.min(exp, acceptUntil, (iat ?? exp) + maxAge)
-  return toPayload(draft)
+  return toTokenPayload(draft, 'sub')
 }
 
 // What an application may call the kind of a token.
@@ -238,33 +255,4 @@ function toFlat(
 ): Readonly<Record<string, unknown>> {
   const flat = [names].flat().map((name) => [name, readMember(claims, name)] as const)
   return flat.length === 0 ? claims : Object.fromEntries(flat)
-}
-
-/**
- * Throws `ConfigurationError` if a key of old tokens is one of new tokens too, or has the `kid` of one: a token of either
- * kind could pass for the other, in this application or in the old one.
- */
-export function assertSeparateKeys(issuer: LegacyIssuer, own: readonly BoundKey[]): void {
-  for (const { key, kid } of issuer.boundKeys) {
-    if (own.some((other) => isSameKey(other.key, key))) {
-      throw new ConfigurationError(
-        `Issuer ${issuer.issuer}: its key is also a key of this manager's own tokens. Use a new one for those: the old ` +
-          'application would accept new refresh tokens as access tokens',
-      )
-    }
-    if (kid !== '' && own.some((other) => other.kid === kid)) {
-      throw new ConfigurationError(
-        `Issuer ${issuer.issuer}: its key has the same "kid" as a key of this manager's own tokens`,
-      )
-    }
-  }
-}
-
-/** Whether two issuers have a key in common. */
-export function shareKey(one: LegacyIssuer, other: LegacyIssuer): boolean {
-  return one.boundKeys.some(({ key }) => other.boundKeys.some((bound) => isSameKey(bound.key, key)))
-}
-
-function isSameKey(one: NodeKey, other: NodeKey): boolean {
-  return one.type === other.type && one.equals(other)
 }

@@ -1,10 +1,14 @@
 import type { KeyObject } from 'node:crypto'
-import { KeysUnavailableError } from '../errors.js'
-import { isJsonObject } from '../json.js'
-import { ALGORITHMS, type BoundKey } from '../tokens/algorithms.js'
-import { importPublicKey, readKeyMismatch } from '../tokens/asymmetric.js'
-import type { Algorithm, JwsHeader, KeyMaterial } from '../tokens/jose.js'
-import { deriveKid, MAX_KID_LENGTH } from '../tokens/jwk.js'
+import { type Algorithm, type JwsHeader, type KeyMaterial, KeysUnavailableError } from 'tokenlib'
+import {
+  ALGORITHMS,
+  type BoundKey,
+  deriveKid,
+  importPublicKey,
+  isJsonObject,
+  MAX_KID_LENGTH,
+  readKeyMismatch,
+} from 'tokenlib/kit'
 
 /** A key of a set that is not used. */
 export interface RefusedKey {

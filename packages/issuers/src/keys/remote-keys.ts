@@ -1,33 +1,24 @@
-import type { BoundKey } from '../tokens/algorithms.js'
-import type { JwsHeader } from '../tokens/jose.js'
+import type { JwsHeader } from 'tokenlib'
+import type { BoundKey, KeyLoader, SourceKeys } from 'tokenlib/kit'
 import { fetchBeforeDeadline, type FetchRules, type JsonFetcher } from './fetch-json.js'
-import type { IssuerKeys, KeySourceContext } from './issuer-keys.js'
 import { bindKeySet, listIds, notLookedFor, selectIssuerKeys } from './jwk-set.js'
-import { createBackground, createKeyCache, type KeyRuntime, type KeyTiming } from './key-cache.js'
+import { createBackground, createKeyCache, type KeyParts } from './key-cache.js'
 
 /** Where keys are fetched from, and how; everything is checked. */
 export interface RemoteSource {
   readonly kind: 'jwksUri' | 'discovery'
   readonly url: string
-  readonly timing: KeyTiming
   readonly rules: FetchRules
   readonly maxKeys: number
 }
 
 /** The keys that an issuer publishes. Nothing is sent before the first of them is needed. */
-export function createRemoteKeys(
-  source: RemoteSource,
-  context: KeySourceContext,
-  runtime: KeyRuntime,
-): IssuerKeys {
-  const { issuer, algorithms, emit } = context
-  const fetchEntries = source.kind === 'jwksUri' ? fetchSet(source) : discoverSet(source, issuer, runtime.now)
+export function createRemoteKeys(source: RemoteSource, parts: KeyParts): SourceKeys {
+  const { issuer, algorithms } = parts
+  const fetchEntries = source.kind === 'jwksUri' ? fetchSet(source) : discoverSet(source, parts)
 
   const cache = createKeyCache({
-    issuer,
-    timing: source.timing,
-    emit,
-    runtime,
+    ...parts,
     load: async (previous) => {
       const entries = await fetchBeforeDeadline(source.rules, source.url, fetchEntries)
       return bindKeySet(entries, { algorithms, previous })
@@ -37,36 +28,38 @@ export function createRemoteKeys(
   const isMissing = (keys: readonly BoundKey[], header: JwsHeader): boolean =>
     selectIssuerKeys(keys, header).length === 0 && couldBePublished(keys, header, algorithms)
 
-  const find: IssuerKeys['find'] = (header, isFinal = false) => {
+  const find: SourceKeys['find'] = (header, isFinal = false) => {
     const keys = cache.current()
     if (keys === null) return null
     if (!isFinal && isMissing(keys, header) && cache.mayHaveMore()) return null
     return selectIssuerKeys(keys, header)
   }
 
-  const load: IssuerKeys['load'] = async (header, mustBeCertain = false) => {
+  const load: KeyLoader['load'] = async (header, mustBeCertain = false) => {
     if (!mustBeCertain) return find(header) === null ? cache.load() : undefined
     const keys = cache.current()
     if (keys !== null && !isMissing(keys, header)) return
     const isCertain = await cache.loadAnew()
     if (!isCertain && isMissing(cache.current() ?? [], header)) throw notLookedFor(issuer)
   }
-  const background = createBackground(runtime)
+  const background = createBackground(parts.runtime)
 
   return {
     find,
-    load,
-    prepare: (header) => background.start(() => load(header)),
     idsOf: (kid) => listIds(cache.last(), kid),
     isTrusted: (key) => cache.isTrusted(key),
-    async ready() {
-      if (cache.current() === null) await cache.load()
-      await background.done()
+    loader: {
+      load,
+      prepare: (header) => background.start(() => load(header)),
+      async ready() {
+        if (cache.current() === null) await cache.load()
+        await background.done()
+      },
     },
   }
 }
 
-// Whether a key that is missing can be in the next answer. More than one without a name stay more than one.
+// Whether a key that is missing can be in the next answer. Several keys without a `kid` stay ambiguous after a reload.
 function couldBePublished(
   keys: readonly BoundKey[],
   { alg, kid }: JwsHeader,
@@ -85,9 +78,8 @@ function fetchSet({ url, maxKeys }: RemoteSource): FetchEntries {
 // Finds the URL of the keys in the metadata of the issuer (OpenID Connect Discovery §4, RFC 8414 §3), and remembers it for
 // `maxAge` while it works: a load for an unknown key is one request, not two.
 function discoverSet(
-  { url, timing, maxKeys }: RemoteSource,
-  issuer: string,
-  now: () => number,
+  { url, maxKeys }: RemoteSource,
+  { issuer, timing, runtime: { now } }: KeyParts,
 ): FetchEntries {
   let known: { readonly jwksUri: string; readonly foundAt: number } | null = null
   return async (fetchJson) => {

@@ -1,7 +1,8 @@
-import { IS_WORKERD } from '../runtime.js'
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+import { IS_WORKERD } from 'tokenlib/kit'
 
 // Not public (RFC 6890 and its registry), and the address at which Azure's hosts answer their machines.
-const PRIVATE_IPV4 = [
+const PRIVATE_IPV4 = toBlockList('ipv4', [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -17,7 +18,14 @@ const PRIVATE_IPV4 = [
   '198.51.100.0/24',
   '203.0.113.0/24',
   '224.0.0.0/3',
-].map(toIpv4Range)
+])
+
+// RFC 4291 §2.4: 2000::/3 are the global ones, less Teredo and others, 6to4, and the two for documentation.
+const GLOBAL_IPV6 = toBlockList('ipv6', ['2000::/3'])
+const PRIVATE_IPV6 = toBlockList('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
+
+// An IPv4 address in IPv6, and one behind a translator (RFC 6052 §2.1).
+const IPV4_IN_IPV6 = toBlockList('ipv6', ['::ffff:0:0/96', '64:ff9b::/96'])
 
 // RFC 6761 §6.3, RFC 6762 §3, RFC 8375, and the name that clouds use for their metadata: for runtimes that cannot look a
 // name up.
@@ -63,52 +71,31 @@ export async function lookUpAddresses(name: string): Promise<readonly string[] |
   }
 }
 
-interface Ipv4Range {
-  readonly first: number
-  readonly size: number
-}
-
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
 
-function toIpv4Range(text: string): Ipv4Range {
-  const [address = '', bits] = text.split('/')
-  return { first: toNumber(address), size: 2 ** (32 - Number(bits)) }
-}
-
-function toNumber(address: string): number {
-  return address.split('.').reduce((sum, part) => sum * 256 + Number(part), 0)
+function toBlockList(family: 'ipv4' | 'ipv6', ranges: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/')
+    list.addSubnet(address, Number(bits), family)
+  }
+  return list
 }
 
 function isPublicIpv4(address: string): boolean {
-  if (!IPV4.test(address)) return false
-  const number = toNumber(address)
-  return !PRIVATE_IPV4.some(({ first, size }) => number >= first && number < first + size)
+  return isIPv4(address) && !PRIVATE_IPV4.check(address, 'ipv4')
 }
 
+// An address with a zone is not global.
 function isPublicIpv6(address: string): boolean {
-  const groups = readIpv6(address)
-  if (groups === null) return false
-  const [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = groups
-  const isIpv4Mapped = (a | b | c | d | e) === 0 && f === 0xffff
-  // RFC 6052 §2.1: an IPv4 address behind a translator.
-  const isTranslated = a === 0x64 && b === 0xff9b && (c | d | e | f) === 0
-  if (isIpv4Mapped || isTranslated) {
-    return isPublicIpv4([g >> 8, g & 0xff, h >> 8, h & 0xff].join('.'))
-  }
-  // RFC 4291 §2.4: 2000::/3 are the global ones. Less 2001::/23 (Teredo and others), 2002::/16 (6to4), and the two for
-  // documentation, 2001:db8::/32 and 3fff::/20.
-  if (a >> 13 !== 1 || a === 0x2002 || (a === 0x3fff && b >> 12 === 0)) return false
-  return a !== 0x2001 || (b >= 0x200 && b !== 0xdb8)
+  if (!isIPv6(address) || address.includes('%')) return false
+  if (IPV4_IN_IPV6.check(address, 'ipv6')) return isPublicIpv4(readEmbeddedIpv4(address))
+  return GLOBAL_IPV6.check(address, 'ipv6') && !PRIVATE_IPV6.check(address, 'ipv6')
 }
 
-// The eight groups of an address; `null` if it is none, or has a zone and so is not global.
-function readIpv6(address: string): number[] | null {
-  const url = `http://[${address}]/`
-  if (!URL.canParse(url)) return null
-  // In the one spelling of RFC 5952: hexadecimal, at most one "::".
-  const [head = '', tail] = new URL(url).hostname.slice(1, -1).split('::')
-  const before = head === '' ? [] : head.split(':')
-  const after = tail === undefined || tail === '' ? [] : tail.split(':')
-  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0')
-  return [...before, ...zeros, ...after].map((group) => Number.parseInt(group, 16))
+// The last four bytes: a URL spells them as the last two groups, or one of them where the other is part of "::".
+function readEmbeddedIpv4(address: string): string {
+  const groups = new URL(`http://[${address}]/`).hostname.slice(1, -1).split(':')
+  const [high = 0, low = 0] = groups.slice(-2).map((group) => Number.parseInt(group || '0', 16))
+  return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.')
 }

@@ -1,7 +1,4 @@
-import { readBytes } from '../http/body.js'
-import { readJsonObject } from '../json.js'
-import { withDeadline } from '../promises.js'
-import { IS_WORKERD } from '../runtime.js'
+import { IS_WORKERD, readBytes, readJsonObject, withDeadline } from 'tokenlib/kit'
 import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
 
 /** What is passed to `fetch` with each request. */

@@ -1,20 +1,19 @@
-import { isNonEmptyString } from '../tokens/payload.js'
-import { ConfigurationError } from '../errors.js'
-import { ALGORITHMS } from '../tokens/algorithms.js'
-import type { Algorithm, KeyMaterial, SecretMaterial } from '../tokens/jose.js'
-import { isHmac } from '../tokens/algorithms.js'
-import { assertOptions, type OptionNames } from '../options.js'
-import type { Duration } from '../time.js'
-import { assertMapping, isTextOrList } from './issuer-options.js'
-import type { ClaimMapping } from './profile.js'
+import {
+  type Algorithm,
+  ConfigurationError,
+  type Duration,
+  type KeyMaterial,
+  type SecretMaterial,
+} from 'tokenlib'
+import { ALGORITHMS, assertOptions, isHmac, isNonEmptyString, type OptionNames } from 'tokenlib/kit'
+import { assertMapping, type ClaimMapping, isTextOrList } from './profile.js'
 
 /**
- * An application that this one replaces: the access tokens that it has issued stay good until they expire.
+ * An application that this one replaces: the access tokens that it has issued stay valid until they expire.
  *
  * Its keys must be others than those of new tokens, so that neither kind of token can pass for the other.
  */
 export interface LegacyIssuerOptions {
-  readonly profile: 'legacy'
   /** The exact text of `iss` in its tokens or, with `withoutIss`, a name that stands for it in payloads and revocations. */
   readonly issuer: string
   /** Whether its tokens have no `iss`. One issuer of a manager may be like that. */
@@ -29,7 +28,7 @@ export interface LegacyIssuerOptions {
   readonly allowWeakSecret?: boolean | undefined
   /** The moment from which on none of its tokens is accepted: a `Date`, or ISO 8601 (`'2027-01-31'`, in UTC). */
   readonly acceptUntil: Date | string
-  /** How long its access tokens live. A token that was made for longer is none of them. */
+  /** How long its access tokens live. Longer-lived tokens are not treated as access tokens. */
   readonly maxTokenAge: Duration
   /**
    * Whether its keys sign nothing but access tokens. Needed for tokens without `iat`, unless `mapping.access` tells them
@@ -42,12 +41,11 @@ export interface LegacyIssuerOptions {
   readonly mapping?: ClaimMapping | undefined
   /** Claims that every token must have, beside the id of the user. */
   readonly requiredClaims?: readonly string[] | undefined
-  /** The clock difference tolerated in its tokens. Default: that of the configuration. */
+  /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
 }
 
 const LEGACY_OPTIONS: OptionNames<LegacyIssuerOptions> = {
-  profile: true,
   issuer: true,
   withoutIss: true,
   secret: true,
@@ -91,10 +89,10 @@ export interface LegacySettings {
   readonly requiredClaims: readonly string[]
 }
 
-/** Checked options; throws `TypeError` or `ConfigurationError`. `now` is in epoch milliseconds, 0 where there is no time yet. */
-export function parseLegacyOptions(options: LegacyIssuerOptions, now: number): LegacySettings {
-  const { issuer } = options
-  const owner = isNonEmptyString(issuer) ? `issuer ${issuer}` : 'issuers[]'
+/** Checked options; throws `TypeError` or `ConfigurationError`. */
+export function parseLegacyOptions(options: LegacyIssuerOptions): LegacySettings {
+  const issuer = (options as Partial<LegacyIssuerOptions> | null)?.issuer
+  const owner = isNonEmptyString(issuer) ? `issuer ${issuer}` : 'trustLegacyIssuer()'
   assertOptions(owner, options, LEGACY_OPTIONS, MEANT_OPTIONS)
   const fail: (problem: string) => never = (problem) => {
     throw new ConfigurationError(`Issuer ${issuer}: ${problem}`)
@@ -102,7 +100,6 @@ export function parseLegacyOptions(options: LegacyIssuerOptions, now: number): L
   if (!isNonEmptyString(issuer)) {
     throw new ConfigurationError('An issuer needs `issuer`: the text of "iss" in its tokens, or a name')
   }
-  if (issuer === 'own') fail("issuer must not be 'own', which is the name of our own tokens")
   const { withoutIss = false, allowWeakSecret = false, onlyAccessTokens = false } = options
   const { audience, mapping, requiredClaims = [] } = options
   if (typeof withoutIss !== 'boolean') fail('withoutIss must be true or false')
@@ -128,7 +125,7 @@ export function parseLegacyOptions(options: LegacyIssuerOptions, now: number): L
     algorithm: parseAlgorithm(options.algorithm, secrets.length > 0, fail),
     allowWeakSecret,
     onlyAccessTokens,
-    acceptUntil: parseAcceptUntil(options.acceptUntil, now, fail),
+    acceptUntil: parseAcceptUntil(options.acceptUntil, fail),
     audience: audience === undefined ? [] : [audience].flat(),
     // A copy: the application may still hold, and change, its own.
     mapping: structuredClone(mapping ?? {}),
@@ -156,11 +153,8 @@ function parseAlgorithm(
 // A date, or a moment with its time zone: without one, it would depend on the machine.
 const ISO_MOMENT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-// Longer than tokens of applications live; an acceptance of many years would be forgotten.
-const MAX_ACCEPTANCE_DAYS = 400
-
 // One that is over is no mistake: a process that starts on the next day must not fail.
-function parseAcceptUntil(given: unknown, now: number, fail: (problem: string) => never): number {
+function parseAcceptUntil(given: unknown, fail: (problem: string) => never): number {
   const isMoment = given instanceof Date || (typeof given === 'string' && ISO_MOMENT.test(given))
   const moment = isMoment ? new Date(given).getTime() : Number.NaN
   // Date turns 30 February into 2 March.
@@ -168,14 +162,22 @@ function parseAcceptUntil(given: unknown, now: number, fail: (problem: string) =
   if (!Number.isFinite(moment) || !isDay) {
     fail("needs acceptUntil: a Date, or ISO 8601 with a time zone ('2027-01-31' or '2027-01-31T12:00:00Z')")
   }
-  // Workers have no time while a module is loaded.
-  if (now > 0 && moment > now + MAX_ACCEPTANCE_DAYS * 86_400_000) {
-    fail(`acceptUntil must be at most ${MAX_ACCEPTANCE_DAYS} days ahead`)
-  }
   return moment / 1000
 }
 
 function isDayOfCalendar(day: string): boolean {
   const start = Date.parse(day)
   return Number.isFinite(start) && new Date(start).toISOString().startsWith(day)
+}
+
+// Longer than tokens of applications live; an acceptance of many years would be forgotten.
+const MAX_ACCEPTANCE_DAYS = 400
+
+/** Throws `ConfigurationError` if the acceptance ends in years. `now` is in epoch milliseconds, 0 if the runtime has no time yet. */
+export function assertNearEnd({ issuer, acceptUntil }: LegacySettings, now: number): void {
+  // Workers have no time while a module is loaded.
+  if (now === 0 || acceptUntil * 1000 <= now + MAX_ACCEPTANCE_DAYS * 86_400_000) return
+  throw new ConfigurationError(
+    `Issuer ${issuer}: acceptUntil must be at most ${MAX_ACCEPTANCE_DAYS} days ahead`,
+  )
 }

@@ -1,0 +1,289 @@
+import { createHash } from 'node:crypto'
+import {
+  type Algorithm,
+  ConfigurationError,
+  type Duration,
+  type TokenPayload,
+  type TrustedIssuer,
+} from 'tokenlib'
+import {
+  ALGORITHMS,
+  assertOptions,
+  type ClaimRules,
+  type CompactJws,
+  isNonEmptyString,
+  type IssuerSource,
+  type OptionNames,
+  parseDuration,
+  readEnd,
+  readTokenStart,
+  type SourceContext,
+} from 'tokenlib/kit'
+import { type KeySource, parseKeySource } from './keys/key-source.js'
+import {
+  assertMapping,
+  AT_JWT_CLAIMS,
+  type ClaimMapping,
+  type IssuerProfile,
+  isTextOrList,
+  NOT_IN_OTHER_TOKENS,
+  toIssuerPayload,
+} from './profile.js'
+
+/** An issuer whose tokens a manager accepts. */
+export interface IssuerOptions {
+  /** The exact text of `iss` in its tokens; a slash at the end counts. */
+  readonly issuer: string
+  /** Whom its tokens must be for: this application, as the issuer names it. One of several is enough. */
+  readonly audience: string | readonly string[]
+  /** Where its keys come from. Default: the metadata at `/.well-known/openid-configuration` below the issuer. */
+  readonly keys?: KeySource | undefined
+  /** What its tokens may be signed with. Default: every public-key algorithm but RS384, RS512, PS384 and PS512. */
+  readonly algorithms?: readonly Algorithm[] | undefined
+  /** What its tokens look like. Default `oidc-access`. */
+  readonly profile?: IssuerProfile | undefined
+  /** Which of its claims have the meaning of ours. */
+  readonly mapping?: ClaimMapping | undefined
+  /**
+   * Stands before every `sub`: the users of two issuers may have the same. Required as soon as a manager accepts tokens
+   * from more than one source; `''` says that all of them mean the same users.
+   */
+  readonly subjectPrefix?: string | undefined
+  /** Claims that every token must have, in addition to `exp`, `iat` and `sub`. */
+  readonly requiredClaims?: readonly string[] | undefined
+  /** How long after `iat` a token is accepted at most; revocations of users are kept as long. Default `24h`. */
+  readonly maxTokenAge?: Duration | undefined
+  /**
+   * How long a session of the issuer can last at most, with all its refreshes; revocations of its sessions are kept as long.
+   * Default `400d`.
+   */
+  readonly sessionLifetime?: Duration | undefined
+  /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
+  readonly leeway?: Duration | undefined
+  /** How long after `auth_time` a token counts as fresh. Left out, none does. */
+  readonly freshFor?: Duration | undefined
+}
+
+const ISSUER_OPTIONS: OptionNames<IssuerOptions> = {
+  issuer: true,
+  audience: true,
+  keys: true,
+  algorithms: true,
+  profile: true,
+  mapping: true,
+  subjectPrefix: true,
+  requiredClaims: true,
+  maxTokenAge: true,
+  sessionLifetime: true,
+  leeway: true,
+  freshFor: true,
+}
+const MEANT_OPTIONS = {
+  iss: 'issuer',
+  aud: 'audience',
+  jwksUri: 'keys',
+  jwks: 'keys',
+  discovery: 'keys',
+  remoteKeys: 'keys',
+  allowPrivateNetwork: 'keys',
+  scope: 'mapping',
+  scopes: 'mapping',
+  permissions: 'mapping',
+  access: 'mapping',
+  sub: 'mapping',
+  sid: 'mapping',
+  jti: 'mapping',
+}
+
+const DEFAULT_ALGORITHMS: readonly Algorithm[] = [
+  'RS256',
+  'PS256',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
+const PROFILES: readonly IssuerProfile[] = ['oidc-access', 'at+jwt', 'tokenlib']
+
+/** An issuer made by `trustIssuer()`, or by the function of a provider. */
+export interface ConfiguredIssuer extends TrustedIssuer {
+  /** What it was made of: `trustIssuer({ ...keycloak({ … }).options, algorithms: ['ES256'] })` changes one option. */
+  readonly options: IssuerOptions
+}
+
+/**
+ * Accepts the tokens of an issuer. Throws `TypeError` or `ConfigurationError` for bad options; sends nothing.
+ *
+ * @example
+ * const issuer = trustIssuer({ issuer: 'https://id.example', audience: 'https://api.example' })
+ * const tokens = new TokenManager({ config, issuers: [issuer] })
+ */
+export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
+  assertIssuerOptions(given)
+  // A copy: the application may still hold, and change, its own.
+  const options = Object.freeze({ ...given })
+  const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options
+  const owner = `issuer ${issuer}`
+  const mapping = structuredClone(options.mapping ?? {})
+  const createKeys = parseKeySource(options.keys, {
+    issuer,
+    algorithms: [...(options.algorithms ?? DEFAULT_ALGORITHMS)],
+  })
+  const maxAge = toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h')
+  const sessionLifetime = toSeconds(owner, 'sessionLifetime', options.sessionLifetime ?? '400d') * 1000
+  const leeway = options.leeway === undefined ? null : toSeconds(owner, 'leeway', options.leeway)
+  const freshFor = options.freshFor === undefined ? null : toSeconds(owner, 'freshFor', options.freshFor)
+  const audience = [options.audience].flat()
+  const extraClaims = [...(options.requiredClaims ?? [])]
+  const required = ['exp', 'iat', ...(profile === 'at+jwt' ? AT_JWT_CLAIMS : []), ...extraClaims]
+
+  return {
+    issuer,
+    subjectPrefix: options.subjectPrefix,
+    options,
+    connect({ emit, identityClaim, ...manager }: SourceContext): IssuerSource {
+      assertRequirable(issuer, profile, extraClaims, identityClaim)
+      const rules: ClaimRules = {
+        leeway: leeway ?? manager.leeway,
+        issuers: [issuer],
+        audience,
+        requiredClaims: [...new Set(required)],
+        maxAge,
+      }
+      const profileRules = { profile, mapping, subjectPrefix, identityClaim, freshFor }
+      return {
+        issuer,
+        names: [issuer],
+        isWithoutIss: false,
+        profile,
+        keys: createKeys(emit),
+        exclusiveKeys: [],
+        rules,
+        subjectPrefix,
+        sendsEvents: true,
+        allowsHighS: true,
+        // One that uses this library may revoke in the same store.
+        revokedBy: profile === 'tokenlib' ? [issuer, null] : [issuer],
+        sessionLifetime,
+        ...createLife(rules, profile === 'tokenlib'),
+        toPayload({ jws, header, claims }) {
+          // A token that has to have an id is not given one.
+          const toId = required.includes('jti') ? null : () => toTokenId(jws)
+          const payload = toIssuerPayload(claims, header, profileRules, toId)
+          const { sub } = claims
+          const names = [payload.sub.slice(subjectPrefix.length), ...(isNonEmptyString(sub) ? [sub] : [])]
+          return { payload, subjects: [...new Set(names)] }
+        },
+      }
+    },
+  }
+}
+
+// Throws `TypeError` or `ConfigurationError` for options that no issuer can be made of.
+function assertIssuerOptions(options: IssuerOptions): void {
+  const name = (options as Partial<IssuerOptions> | null)?.issuer
+  const owner = isNonEmptyString(name) ? `issuer ${name}` : 'trustIssuer()'
+  assertOptions(owner, options, ISSUER_OPTIONS, MEANT_OPTIONS)
+  const { issuer, audience, algorithms, profile, mapping, subjectPrefix, requiredClaims } = options
+  if (!isNonEmptyString(issuer)) {
+    throw new ConfigurationError('An issuer needs `issuer`, the exact text of "iss" in its tokens')
+  }
+  const fail = (problem: string): never => {
+    throw new ConfigurationError(`Issuer ${issuer}: ${problem}`)
+  }
+  // Without it, a token that the issuer made for another application would be accepted (RFC 8725 §3.9).
+  if (!isTextOrList(audience)) fail('audience must be a non-empty string, or a list of at least one')
+  if (algorithms !== undefined && !isAlgorithmList(algorithms)) {
+    fail('algorithms must be a list of at least one public-key algorithm')
+  }
+  if (profile !== undefined && !PROFILES.includes(profile)) {
+    fail(`profile must be one of ${PROFILES.join(', ')}; for the application before, use trustLegacyIssuer()`)
+  }
+  if (subjectPrefix !== undefined && typeof subjectPrefix !== 'string') fail('subjectPrefix must be a string')
+  if (
+    requiredClaims !== undefined &&
+    !(Array.isArray(requiredClaims) && requiredClaims.every(isNonEmptyString))
+  ) {
+    fail('requiredClaims must be a list of claim names')
+  }
+  if (mapping !== undefined) assertMapping(owner, mapping, fail)
+  if (profile === 'tokenlib') assertTokenlib(options, fail)
+}
+
+// Its tokens have our claims already. An option without effect may be a demand that is not met.
+function assertTokenlib({ mapping = {}, freshFor }: IssuerOptions, fail: (problem: string) => never): void {
+  const name = Object.entries(mapping).find(([key, value]) => key !== 'sub' && value !== undefined)?.[0]
+  if (name !== undefined) fail(`profile 'tokenlib' has no mapping.${name}`)
+  if (freshFor !== undefined) fail("profile 'tokenlib' has no freshFor: its tokens say how fresh they are")
+}
+
+// A public key must never be taken for a secret.
+function isAlgorithmList(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((name: Algorithm) => Object.hasOwn(ALGORITHMS, name) && ALGORITHMS[name].family !== 'hmac')
+  )
+}
+
+/** A duration of an issuer in seconds, or `ConfigurationError`. */
+export function toSeconds(owner: string, name: string, duration: Duration): number {
+  try {
+    return parseDuration(duration)
+  } catch (error) {
+    throw new ConfigurationError(`${name} of ${owner}: ${(error as Error).message}`)
+  }
+}
+
+// A claim that every payload has would be a demand that every token meets.
+function assertRequirable(
+  issuer: string,
+  profile: IssuerProfile,
+  requiredClaims: readonly string[],
+  identityClaim: string,
+): void {
+  const made = [...(profile === 'tokenlib' ? [] : NOT_IN_OTHER_TOKENS), identityClaim]
+  const name = requiredClaims.find((claim) => claim !== 'sub' && made.includes(claim))
+  if (name === undefined) return
+  throw new ConfigurationError(
+    `Issuer ${issuer}: requiredClaims cannot have "${name}", which is not read from its tokens`,
+  )
+}
+
+// How far the clock of an issuer may be ahead of ours for revocations, in seconds, if its leeway is not more. A token of the
+// near future is refused now, but it can verify later.
+const MIN_LEAD = 5
+
+/**
+ * When the tokens of an issuer start and end.
+ *
+ * Nothing is known of their sessions, so a token starts when it was made. The clock of the issuer may be ahead, and `iat` is
+ * in whole seconds: a token made just after the revocation of its user may count as revoked, but one made before it never
+ * counts as new. `hasOurIds`: the ids of an issuer that uses this library say when a session began.
+ */
+export function createLife(
+  rules: ClaimRules,
+  hasOurIds = false,
+): Pick<IssuerSource, 'lifeOf' | 'longestLifetime'> {
+  const { leeway, maxAge } = rules
+  const lead = Math.max(leeway, MIN_LEAD)
+  const readStart = (payload: TokenPayload): number => {
+    if (hasOurIds) return readTokenStart(payload) - lead * 1000
+    return payload.iat === undefined ? 0 : (Math.floor(payload.iat) - lead) * 1000
+  }
+  return {
+    // To the last moment at which a token is not too old, whenever it expires.
+    longestLifetime: ((maxAge ?? 0) + leeway + lead + 1) * 1000,
+    lifeOf(payload) {
+      // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
+      const end = readEnd(payload, rules)
+      return { start: readStart(payload), end: end === null ? null : end * 1000 }
+    },
+  }
+}
+
+/** The id of a token that has none: of what was signed, and not of the signature, of which a token may have several. */
+export function toTokenId({ signingInput }: CompactJws): string {
+  return createHash('sha256').update(signingInput).digest('base64url')
+}

@@ -1,0 +1,254 @@
+import { readBase64urlText } from '../encoding.js'
+import {
+  ConfigurationError,
+  KeysUnavailableError,
+  TokenDecodeError,
+  TokenIssuerError,
+  TokenSignatureError,
+} from '../errors.js'
+import { readJsonObject } from '../json.js'
+import { type BoundKey, readLowerSpelling } from './algorithms.js'
+import { type CompactJws, findSigner, parseCompact } from './compact.js'
+import type { JwsHeader, NodeKey } from './jose.js'
+import { isNonEmptyString } from './payload.js'
+import type { IssuerSource, SourceContext, TokenSource, TrustedIssuer } from './token-source.js'
+
+/** The name of the manager's own tokens in policies and revocations. */
+export const OWN = 'own'
+
+/** Everything whose tokens a manager accepts. */
+export interface TokenSources {
+  readonly own: TokenSource
+  /** All others, by name. */
+  readonly issuers: Issuers
+  /** Whose token a JWT says it is, or `TokenIssuerError`; nothing about it is verified. */
+  find(jwt: UnverifiedJwt): TokenSource
+  /** Throws `TokenDecodeError` for a user of a source who has the prefix of another. */
+  assertSubject(source: TokenSource, sub: string): void
+  /** Throws `ConfigurationError` for keys of our own tokens that an issuer has to have for itself. */
+  assertOwnKeys(keys: readonly BoundKey[]): void
+}
+
+/** The issuers of a manager by their names. */
+export type Issuers = ReadonlyMap<string, IssuerSource>
+
+/** A JWT of which nothing is verified. */
+export interface UnverifiedJwt {
+  readonly jws: CompactJws
+  /** `null` if the payload is not a JSON object, or nobody had to look. */
+  readonly claims: Readonly<Record<string, unknown>> | null
+}
+
+/** The sources of a manager, or `ConfigurationError`; `ownKeys` verify its own tokens. */
+export function connectSources(
+  own: TokenSource,
+  ownKeys: readonly BoundKey[],
+  list: readonly TrustedIssuer[],
+  context: SourceContext,
+): TokenSources {
+  const issuers = connectIssuers(own, list, context)
+  const others = [...issuers.values()]
+  assertPrefixes(list, ownKeys.length > 0)
+  assertSeparate(others)
+  const assertOwnKeys: TokenSources['assertOwnKeys'] = (keys) => {
+    for (const source of others) assertSeparateKeys(source, keys)
+  }
+  assertOwnKeys(ownKeys)
+  const nameless = others.find(({ isWithoutIss }) => isWithoutIss)
+  const prefixes = others.map(({ subjectPrefix }) => subjectPrefix).filter(isNonEmptyString)
+
+  return {
+    own,
+    issuers,
+    find({ jws, claims }) {
+      const iss = claims?.['iss']
+      // Our own tokens name their key, and no key of ours has the same name.
+      if (iss === undefined) return nameless !== undefined && hasKeyFor(nameless, jws) ? nameless : own
+      const source = issuers.get(iss as string)
+      // A name that stands for an issuer whose tokens have none.
+      if (source?.isWithoutIss === true) throw new TokenIssuerError()
+      return source ?? own
+    },
+    assertSubject({ subjectPrefix }, sub) {
+      for (const prefix of prefixes) {
+        if (prefix === subjectPrefix || !sub.startsWith(prefix)) continue
+        // Made before the issuer was configured, or by somebody else with the same key.
+        throw new TokenDecodeError('Token subject begins with the prefix of another issuer')
+      }
+    },
+    assertOwnKeys,
+  }
+}
+
+function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], context: SourceContext): Issuers {
+  if (!Array.isArray(list)) throw new ConfigurationError('issuers must be a list')
+  const issuers = new Map<string, IssuerSource>()
+  for (const [at, trusted] of (list as readonly TrustedIssuer[]).entries()) {
+    assertTrusted(`issuers[${at}]`, trusted)
+    const { issuer } = trusted
+    if (issuer === OWN) throw new ConfigurationError(`Issuer ${OWN}: this is the name of our own tokens`)
+    if (issuers.has(issuer)) throw new ConfigurationError(`Issuer ${issuer} is listed twice`)
+    if (own.names.includes(issuer)) {
+      throw new ConfigurationError(`Issuer ${issuer} is also the issuer of this manager's own tokens`)
+    }
+    issuers.set(issuer, connect(trusted, context))
+  }
+  return issuers
+}
+
+// The checks of names and prefixes must hold for the source as well.
+function connect(trusted: TrustedIssuer, context: SourceContext): IssuerSource {
+  const source = trusted.connect(context)
+  const { issuer, subjectPrefix = '' } = trusted
+  if (source.issuer === issuer && source.subjectPrefix === subjectPrefix) return source
+  throw new ConfigurationError(`Issuer ${issuer}: connect() must return its issuer and its subjectPrefix`)
+}
+
+function assertTrusted(field: string, given: Partial<TrustedIssuer> | null): void {
+  if (typeof given?.connect === 'function' && isNonEmptyString(given.issuer)) return
+  throw new ConfigurationError(
+    `${field} must be made by a function of @tokenlib/issuers: trustIssuer({ … }), trustLegacyIssuer({ … }) or a ` +
+      'provider such as keycloak({ … })',
+  )
+}
+
+/**
+ * Throws `ConfigurationError` unless it is certain that a user of one source is never taken for a user of another who has
+ * the same `sub`.
+ */
+function assertPrefixes(list: readonly TrustedIssuer[], hasOwnTokens: boolean): void {
+  for (const { issuer, subjectPrefix: prefix = '' } of list) {
+    const shorter = list.find((other) => isBeginning(other.subjectPrefix ?? '', prefix))
+    if (shorter === undefined) continue
+    throw new ConfigurationError(
+      `The subjectPrefix of issuer ${issuer} begins with the prefix of issuer ${shorter.issuer}: two users may get the same sub`,
+    )
+  }
+  if (list.length + (hasOwnTokens ? 1 : 0) < 2) return
+  const undecided = list.find(({ subjectPrefix }) => subjectPrefix === undefined)
+  if (undecided === undefined) return
+  throw new ConfigurationError(
+    `Issuer ${undecided.issuer} needs a subjectPrefix, because this manager accepts tokens of several issuers: two users ` +
+      "may have the same sub. Use a prefix such as 'auth0:', or '' where every issuer means the same users",
+  )
+}
+
+function isBeginning(prefix: string, other: string): boolean {
+  return prefix !== '' && prefix !== other && other.startsWith(prefix)
+}
+
+function assertSeparate(sources: readonly IssuerSource[]): void {
+  for (const [at, source] of sources.entries()) {
+    const before = sources.slice(0, at)
+    if (source.isWithoutIss && before.some(({ isWithoutIss }) => isWithoutIss)) {
+      throw new ConfigurationError(
+        `Issuer ${source.issuer}: another issuer has withoutIss already. Several keys can be given to one issuer`,
+      )
+    }
+    const shared = before.find((other) =>
+      source.exclusiveKeys.some(({ key }) => other.exclusiveKeys.some((bound) => isSameKey(bound.key, key))),
+    )
+    if (shared !== undefined) {
+      throw new ConfigurationError(`Issuer ${source.issuer} has a key of issuer ${shared.issuer}`)
+    }
+  }
+}
+
+// A token of either could pass for one of the other, in this application or in the one before.
+function assertSeparateKeys({ issuer, exclusiveKeys }: IssuerSource, own: readonly BoundKey[]): void {
+  for (const { key, kid } of exclusiveKeys) {
+    if (own.some((other) => isSameKey(other.key, key))) {
+      throw new ConfigurationError(
+        `Issuer ${issuer}: its key is also a key of this manager's own tokens. Use a new one for those: the old ` +
+          'application would accept new refresh tokens as access tokens',
+      )
+    }
+    if (kid !== '' && own.some((other) => other.kid === kid)) {
+      throw new ConfigurationError(
+        `Issuer ${issuer}: its key has the same "kid" as a key of this manager's own tokens`,
+      )
+    }
+  }
+}
+
+function isSameKey(one: NodeKey, other: NodeKey): boolean {
+  return one.type === other.type && one.equals(other)
+}
+
+function hasKeyFor({ keys }: TokenSource, jws: CompactJws): boolean {
+  const { alg, kid } = readUnverifiedHeader(jws.header) ?? {}
+  if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return false
+  return (keys.find(kid === undefined ? { alg } : { alg, kid }) ?? []).length > 0
+}
+
+function readUnverifiedHeader(encoded: string): Record<string, unknown> | null {
+  const text = readBase64urlText(encoded)
+  return text === null ? null : readJsonObject(text)
+}
+
+/** A JWT of at most `maxLength` characters with its claims, or `TokenDecodeError` for any other text. */
+export function parseUnverifiedJwt(token: unknown, maxLength: number): UnverifiedJwt {
+  const jws = parseCompact(token, maxLength)
+  const text = readBase64urlText(jws.payload)
+  return { jws, claims: text === null ? null : readJsonObject(text) }
+}
+
+/**
+ * The key of a source that made a signature, or `TokenSignatureError`; `KeysUnavailableError` if the keys are not loaded.
+ * With `isLoaded`, the caller has loaded them: a key that is missing then is unknown.
+ */
+export function findSourceSigner(
+  { keys, issuer }: TokenSource,
+  header: JwsHeader,
+  jws: CompactJws,
+  { now, isLoaded }: { readonly now: number; readonly isLoaded: boolean },
+): BoundKey {
+  const found = keys.find(header, isLoaded)
+  if (found === null) {
+    // For the next call, and for ready(): a caller that cannot wait would never get a new key otherwise.
+    keys.loader?.prepare(header)
+    throw new KeysUnavailableError(
+      new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
+      undefined,
+      issuer,
+    )
+  }
+  if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
+  const signer = findSigner(found, jws)
+  if (!keys.isTrusted(signer, now)) throw new TokenSignatureError('Token was signed with a retired key')
+  return signer
+}
+
+/**
+ * A function that returns the one spelling of a token under which it is known here.
+ *
+ * For every ECDSA signature (r, s) the signature (r, n - s) is valid too, and other issuers send either. Of their tokens
+ * the spelling with the lower s is used for everything that is keyed by the text of a token: otherwise a revoked token
+ * could come back in its other spelling.
+ */
+export function createCanonicalizer(sources: TokenSources, maxLength: number): (token: string) => string {
+  if (sources.issuers.size === 0) return (token) => token
+  let lastHeader = ''
+  let lastAlgorithm: unknown = null
+
+  const allowsHighS = (token: string): boolean => {
+    try {
+      return sources.find(parseUnverifiedJwt(token, maxLength)).allowsHighS
+    } catch {
+      return false
+    }
+  }
+
+  return (token) => {
+    if (typeof token !== 'string' || token.length > maxLength) return token
+    const header = token.slice(0, Math.max(0, token.indexOf('.')))
+    if (header !== lastHeader) {
+      lastAlgorithm = readUnverifiedHeader(header)?.['alg'] ?? null
+      lastHeader = header
+    }
+    if (typeof lastAlgorithm !== 'string' || !lastAlgorithm.startsWith('ES')) return token
+    const end = token.lastIndexOf('.') + 1
+    const lower = readLowerSpelling(lastAlgorithm, token.slice(end))
+    return lower === null || !allowsHighS(token) ? token : token.slice(0, end) + lower
+  }
+}
