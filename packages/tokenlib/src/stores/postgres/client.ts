@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../../errors.js'
 import { startTimer, type Timer } from '../../runtime.js'
 import { toRetryDelay } from '../store-parts.js'
-import type { Tables } from './tables.js'
 
 /** A Pool or Client of `pg`, or of a package that answers in the same way. */
 export interface PgClient {
@@ -108,7 +107,7 @@ interface ListeningSql {
 export type Watch = (channel: string, listener: () => void) => () => void
 
 /** The channel of a namespace; a hash, since names are cut at 63 bytes, and a namespace may be any text. */
-export function toChannel({ heads }: Tables, namespace: string): string {
+export function toChannel({ heads }: { readonly heads: string }, namespace: string): string {
   return `tokenlib_${createHash('sha256').update(`${heads} ${namespace}`).digest('hex').slice(0, 32)}`
 }
 
