@@ -5,9 +5,6 @@ import { listSubpaths } from './entries.js'
 import { run } from '../run.js'
 
 const MOST_DEPENDENCIES = 3
-// Of `tokenlib`, with its source maps.
-const MOST_BYTES = 300_000
-const MOST_FILES = 150
 
 const PROGRAM = `
 import { TokenConfig, TokenManager } from 'tokenlib'
@@ -72,11 +69,7 @@ export async function checkPacked({ folder, manifest, packages }) {
   const found = `${dependencies.length} dependencies (${dependencies.join(', ')})`
   if (dependencies.length > MOST_DEPENDENCIES)
     throw new Error(`${found}, at most ${MOST_DEPENDENCIES} allowed`)
-  const { size, unpackedSize, paths } = core
-  const figure = `${size} bytes and ${paths.size} files packed, ${unpackedSize} bytes unpacked`
-  if (size > MOST_BYTES || paths.size > MOST_FILES)
-    throw new Error(`${figure}, at most ${MOST_BYTES} and ${MOST_FILES} allowed`)
-  return `${found}, ${figure}`
+  return found
 }
 
 async function installPackages(app, packages, versions) {

@@ -1,7 +1,7 @@
 // Prints, as JSON, which files of the packages run code in each walk; `walks.js` runs it.
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
 import { Session } from 'node:inspector/promises'
-import { createBackChannelLogout } from '@tokenlib/issuers'
+import { createBackChannelLogout, trustIssuer } from '@tokenlib/issuers'
 import { Hono } from 'hono'
 import { exportJWK, SignJWT } from 'jose'
 import { TokenConfig, TokenManager } from 'tokenlib'
@@ -18,7 +18,12 @@ const tokens = new TokenManager({
   config: new TokenConfig({ JWT_SECRET_KEY: randomBytes(32) }),
   revocation: createMemoryStore(),
   issuers: [
-    { issuer: PROVIDER, audience: 'https://api.example', keys: { keys: [jwk] }, subjectPrefix: 'id:' },
+    trustIssuer({
+      issuer: PROVIDER,
+      audience: 'https://api.example',
+      keys: { keys: [jwk] },
+      subjectPrefix: 'id:',
+    }),
   ],
 })
 // The walk of a request is that of an application without issuers.

@@ -193,7 +193,7 @@ export {
   readMistypedClaim,
   toTokenPayload,
 } from './tokens/payload.js'
-export { assertSecret, importSecret, readSecretWeakness } from './tokens/secret.js'
+export { importSecret, readSecretWeakness } from './tokens/secret.js'
 export type {
   IssuerSource,
   KeyLoader,

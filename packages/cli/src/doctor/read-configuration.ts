@@ -8,7 +8,7 @@ import {
 } from 'tokenlib'
 import {
   CONFIG_NAMES,
-  assertSecret,
+  importSecret,
   isConfigName,
   isHmac,
   type ManagerInspection,
@@ -147,9 +147,9 @@ function readWeakSecrets(config: TokenConfig): string[] {
     const material = parseJwkText(config[name])
     if (material === null) return null
     // What is no secret at all is reported as a broken rule.
-    const error = readConfigurationError(() => assertSecret(name, material, algorithm, true))
+    const error = readConfigurationError(() => importSecret(name, material, algorithm, true))
     return error === null
-      ? readConfigurationError(() => assertSecret(name, material, algorithm, false))
+      ? readConfigurationError(() => importSecret(name, material, algorithm, false))
       : null
   })
   // "JWT_SECRET_KEY is too short: it has 5 bytes; HS256 needs …"

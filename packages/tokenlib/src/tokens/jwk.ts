@@ -1,6 +1,6 @@
 import { createHash, createHmac, type KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
-import { type Algorithm, isJwk, type Jwk, type NodeKey } from './jose.js'
+import { type Algorithm, isJwk, type Jwk } from './jose.js'
 
 /** The material, a JWK in JSON text parsed; other text is returned as it is. */
 export function parseJwkText<Material>(material: Material): Material | Jwk {
@@ -47,9 +47,8 @@ export function toKid(field: string, material: unknown, key: KeyObject): string 
 }
 
 /** The id of a key, derived from the key: the same wherever the key is configured, in whatever form. */
-export function deriveKid(key: NodeKey): string {
-  const keyObject = key as KeyObject
-  return keyObject.type === 'secret' ? secretKid(keyObject) : thumbprint(keyObject)
+export function deriveKid(key: KeyObject): string {
+  return key.type === 'secret' ? secretKid(key) : thumbprint(key)
 }
 
 // RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC reveals no more than a token does.

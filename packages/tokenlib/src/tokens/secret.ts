@@ -23,16 +23,6 @@ export function importSecret(
   return createSecretKey(bytes)
 }
 
-/** Throws the `ConfigurationError` that a manager with this secret would throw. */
-export function assertSecret(
-  field: string,
-  material: SecretMaterial,
-  algorithm: Algorithm,
-  allowWeak: boolean,
-): void {
-  importSecret(field, material, algorithm, allowWeak)
-}
-
 function assertStrong(field: string, bytes: Buffer, algorithm: Algorithm): void {
   const weakness = readSecretWeakness(bytes, algorithm)
   if (weakness === null) return

@@ -20,6 +20,7 @@ export const METADATA = {
   apiSecurity: 'swagger/apiSecurity',
 } as const
 
+/** Reads the metadata of handlers and classes. */
 export const reflector: Reflector = new Reflector()
 const scanner = new MetadataScanner()
 
