@@ -12,7 +12,7 @@ afterAll(() => everything.close())
 
 // Functions whose values are numbers, flags, texts, functions, or what they were given.
 const NOTHING_TO_SHOW = new Set(
-  `toTimedId expiresAt issuedAt timeSinceIssued timeUntilExpiry hasScopes extraClaims isTokenError isConfigurationError isWatermark addDuration raiseWatermark parseListOptions assertRouter
+  `toTimedId expiresAt issuedAt timeSinceIssued timeUntilExpiry hasScopes extraClaims isTokenError isOutage isConfigurationError isWatermark addDuration raiseWatermark parseListOptions assertRouter
   assertSessionLimit decideOpening toCoarseMs toFirstPlace toPresentation toRotation mount implicitRefresh
   pollFeed decideRotation migrationSql toErrorResponse unsetAccessCookies unsetRefreshCookies sendCookies
   describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken

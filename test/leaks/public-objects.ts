@@ -12,7 +12,7 @@ import {
   TokenManager,
   type RevocationStore,
 } from '../../packages/tokenlib/src/index.js'
-import { FetchView, NodeView } from '../../packages/tokenlib/src/kit.js'
+import { FetchView, NodeView, RefusedRequest } from '../../packages/tokenlib/src/kit.js'
 import { keycloak } from '../../packages/issuers/src/providers.js'
 import { createConsole } from '../../packages/console/src/index.js'
 import {
@@ -23,18 +23,19 @@ import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
+  trustLegacyIssuer,
 } from '../../packages/issuers/src/index.js'
 import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
-import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
-import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
+import { createPostgresStore, inspectPostgres } from '../../packages/tokenlib/src/stores/postgres.js'
+import { createRedisStore, inspectRedis } from '../../packages/tokenlib/src/stores/redis.js'
 import {
   createDurableObjectStore,
   type TokenStoreNamespace,
   TokenStoreObject,
 } from '../../packages/tokenlib/src/stores/durable-objects.js'
-import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
+import { createSqliteStore, inspectSqlite } from '../../packages/tokenlib/src/stores/sqlite.js'
 import { createTestTokens } from '../../packages/tokenlib/src/testing/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
@@ -138,6 +139,20 @@ export async function createPublicObjects(): Promise<PublicObjects> {
         ),
       ],
       clientCredentials: [client],
+      trustIssuer: [issuer],
+      trustLegacyIssuer: [
+        trustLegacyIssuer({
+          issuer: 'before',
+          audience: 'api',
+          secret: SECRET,
+          maxTokenAge: '1h',
+          acceptUntil: '2099-01-31',
+        }),
+      ],
+      inspectRedis: [inspectRedis(redis)],
+      inspectPostgres: [inspectPostgres(pool)],
+      inspectSqlite: [inspectSqlite('package.json')],
+      RefusedRequest: [new RefusedRequest(400, 'BODY_INVALID', 'The body is no JSON')],
       createBackChannelLogout: [createBackChannelLogout(receiving, { clientId: 'app' })],
       createEventReceiver: [createEventReceiver(receiving, { audience: 'https://api.example' })],
       createGlobalTokenRevocation: [
@@ -174,6 +189,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     ],
     answers: {
       createTokenPair: [pair],
+      setCookies: [tokenlib.setCookies(tokens, pair)],
       setAccessCookies: [tokenlib.setAccessCookies(tokens, pair.accessToken)],
       setRefreshCookies: [tokenlib.setRefreshCookies(tokens, pair.refreshToken)],
       refreshImplicitly: [refreshed],

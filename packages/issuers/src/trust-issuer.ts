@@ -138,7 +138,7 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
   const extraClaims = [...(options.requiredClaims ?? [])]
   const required = ['exp', 'iat', ...(profile === 'at+jwt' ? AT_JWT_CLAIMS : []), ...extraClaims]
 
-  return {
+  const trusted: ConfiguredIssuer = {
     issuer,
     subjectPrefix: options.subjectPrefix,
     options,
@@ -178,6 +178,8 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
       }
     },
   }
+  // They may have a password for the keys, which must not be in a log.
+  return Object.defineProperty(trusted, 'options', { enumerable: false })
 }
 
 // Throws `TypeError` or `ConfigurationError` for options that no issuer can be made of.
