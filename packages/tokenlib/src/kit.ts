@@ -45,7 +45,7 @@ export {
   textLike,
   unknownName,
 } from './options.js'
-export { isPromise, settleQuietly, withDeadline } from './promises.js'
+export { isPromise, settleQuietly, withDeadline, withFairDeadline } from './promises.js'
 export {
   type Answering,
   callDependency,

@@ -18,16 +18,36 @@ export function settleQuietly<Value>(promise: Promise<Value>): Promise<Value> {
   return promise
 }
 
+/** Settles like `answer`, or rejects with `createReason()` after `timeoutMs`. A later answer is dropped. */
+export function withDeadline<Value>(
+  answer: PromiseLike<Value>,
+  timeoutMs: number,
+  createReason: () => Error,
+): Promise<Value> {
+  // Whichever comes first is final: a promise settles once.
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(createReason()), timeoutMs)
+    const end = (settle: () => void): void => {
+      clearTimeout(timer)
+      settle()
+    }
+    Promise.resolve(answer).then(
+      (value) => end(() => resolve(value)),
+      (error: unknown) => end(() => reject(error)),
+    )
+  })
+}
+
 // A timer that fires later than this was held up: the process was busy or suspended.
 const LATE_MS = 50
 
 /**
- * Settles like `answer`, or rejects with `createReason()` after `timeoutMs`. A later answer is dropped.
+ * Like `withDeadline`, but time in which the process was blocked does not count.
  *
- * Time in which the process was blocked does not count: after a pause, timers fire before the network is read, so an answer
- * that has already arrived would be given up, and so would a request that was never sent.
+ * After a pause, timers fire before the network is read: an answer that has already arrived would be given up, and so would
+ * a request that was never sent. Not for calls of a store: where timers are often late, it would never end.
  */
-export function withDeadline<Value>(
+export function withFairDeadline<Value>(
   answer: PromiseLike<Value>,
   timeoutMs: number,
   createReason: () => Error,

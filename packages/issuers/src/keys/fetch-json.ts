@@ -1,4 +1,4 @@
-import { IS_WORKERD, readBytes, readJsonObject, withDeadline } from 'tokenlib/kit'
+import { IS_WORKERD, readBytes, readJsonObject, withFairDeadline } from 'tokenlib/kit'
 import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
 
 /** What is passed to `fetch` with each request. */
@@ -42,7 +42,7 @@ export async function fetchBeforeDeadline<Value>(
   const { origin } = new URL(configuredUrl)
   const loading = load((url) => fetchJson(url, origin, rules, controller.signal))
   try {
-    return await withDeadline(
+    return await withFairDeadline(
       loading,
       rules.timeoutMs,
       () => new Error(`No complete answer of ${origin} within ${rules.timeoutMs} ms`),

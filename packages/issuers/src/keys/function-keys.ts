@@ -6,7 +6,7 @@ import {
   type KeyLoader,
   parseJwkText,
   type SourceKeys,
-  withDeadline,
+  withFairDeadline,
 } from 'tokenlib/kit'
 import {
   bindKeySet,
@@ -55,7 +55,7 @@ export function createFunctionKeys(findKeys: KeyFunction, parts: KeyParts): Sour
     createKeyCache({
       ...parts,
       load: async (previous) => {
-        const answer = await withDeadline(
+        const answer = await withFairDeadline(
           Promise.resolve(findKeys(header, issuer)),
           timing.timeoutMs,
           () => new Error(`The key function did not answer within ${timing.timeoutMs} ms`),
