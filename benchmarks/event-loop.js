@@ -105,29 +105,29 @@ const PLACES = {
 
 /** What is measured: the state before it, and the call. Each has a store of its own. */
 const SCENARIOS = {
-  revokeOtherSessions: { run: (tokens, { payload }) => tokens.revokeOtherSessions(payload) },
-  revokeUser: { run: (tokens) => tokens.revokeUser('ada') },
-  'revokeUser, sessions of a clock that was ahead': {
+  'sessions.endOthers': { run: (tokens, { payload }) => tokens.sessions.endOthers(payload) },
+  'revoke.user': { run: (tokens) => tokens.revoke.user('ada') },
+  'revoke.user, sessions of a clock that was ahead': {
     clock: 'ahead',
-    run: (tokens) => tokens.revokeUser('ada'),
+    run: (tokens) => tokens.revoke.user('ada'),
   },
-  'listSessions, every page': {
+  'sessions.list, every page': {
     async run(tokens) {
       for (let before = null; ;) {
-        const page = await tokens.listSessions('ada', before === null ? {} : { before })
+        const page = await tokens.sessions.list('ada', before === null ? {} : { before })
         await sleep(0) // as between two requests
         if (page.length < 1000) return
         before = page.at(-1).id
       }
     },
   },
-  'listSessions, all idle': { clock: 'idle', run: (tokens) => tokens.listSessions('ada') },
+  'sessions.list, all idle': { clock: 'idle', run: (tokens) => tokens.sessions.list('ada') },
   'login with a limit of 10': {
-    run: (tokens) => tokens.createTokenPair({ uid: 'ada' }, { maxSessions: 10 }),
+    run: (tokens) => tokens.sessions.open({ uid: 'ada' }, { maxSessions: 10 }),
   },
   'login with a limit of 10, all idle': {
     clock: 'idle',
-    run: (tokens) => tokens.createTokenPair({ uid: 'ada' }, { maxSessions: 10 }),
+    run: (tokens) => tokens.sessions.open({ uid: 'ada' }, { maxSessions: 10 }),
   },
   prune: { clock: 'over', run: (_, { store }) => store.prune(1_000_000) },
 }
@@ -192,10 +192,10 @@ async function measure(kind, place, name, { clock: state, run }) {
     JWT_REFRESH_IDLE_EXPIRES: '7d',
     JWT_REVOCATION_TIMEOUT: '60s',
   })
-  const tokens = new TokenManager({ config, revocation: store })
+  const tokens = new TokenManager({ config, store })
   await tokens.ready()
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-  const payload = await tokens.verifyToken(accessToken)
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+  const payload = await tokens.verify(accessToken)
   await sleep(50)
   globalThis.gc?.()
 

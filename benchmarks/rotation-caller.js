@@ -68,13 +68,13 @@ async function createManagerCalls({ TokenConfig, TokenManager }, store) {
       JWT_REFRESH_GRACE,
       JWT_REVOCATION_TIMEOUT: '60s',
     })
-    const tokens = new TokenManager({ config, revocation: store })
+    const tokens = new TokenManager({ config, store })
     await tokens.ready()
     return tokens
   }
   const [eager, patient] = [await create(0), await create(PATIENT_MS / 1000)]
   return {
-    open: async (uid) => ({ newest: (await eager.createTokenPair({ uid }, CLIENT)).refreshToken }),
+    open: async (uid) => ({ newest: (await eager.sessions.open({ uid }, CLIENT)).refreshToken }),
     async advance(session) {
       const { refreshToken } = await eager.refresh(session.newest, CLIENT)
       Object.assign(session, { used: session.newest, newest: refreshToken })

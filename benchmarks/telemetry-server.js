@@ -15,7 +15,7 @@ serveParent(async ({ build, hasCheck, hasSdk, isInstrumented, isAwaited, collect
   const config = new TokenConfig({ JWT_SECRET_KEY: randomBytes(32), JWT_ACCESS_TOKEN_EXPIRES: '1d' })
   const memory = createMemoryStore({ allowInProduction: true })
   const revocation = isAwaited ? { ...memory, lookup: (keys) => memory.lookup(keys) } : memory
-  const tokens = new TokenManager({ config, revocation })
+  const tokens = new TokenManager({ config, store: revocation })
   await tokens.ready()
   const providers = hasSdk ? startSdk(collector) : null
   if (isInstrumented) (await import(`${build}opentelemetry.js`)).instrument(tokens, providers)

@@ -4,13 +4,13 @@ import {
   MissingTokenError,
   type RefreshedTokens,
   type RequestToken,
-  type SessionClientOptions,
   TokenConfig,
   type TokenConfigOptions,
   type TokenManager,
   type TokenPayload,
   type RevocationStore,
 } from 'tokenlib'
+import type { SessionClientOptions } from 'tokenlib/kit'
 import type { MountableRoutes } from 'tokenlib/session-routes'
 import { createCallbackLogins, createStoredLogins } from './logins.js'
 

@@ -2,13 +2,14 @@ import {
   type RefreshedTokens,
   type RequestSource,
   type RequestToken,
-  type SessionClientOptions,
   type TokenConfig,
   TokenManager,
   type TokenPair,
   type TokenPayload,
   type RevocationStore,
 } from 'tokenlib'
+import type { SessionClientOptions } from 'tokenlib/kit'
+import { internalsOf } from 'tokenlib/kit'
 
 /** Logs users in, refreshes their tokens and logs them out. */
 export interface Logins {
@@ -30,13 +31,13 @@ export function createStoredLogins(config: TokenConfig, store: RevocationStore):
     },
   }
   // A replica answers at once, and would not with another `lookup`.
-  const tokens = new TokenManager({ config, revocation: store.replica === undefined ? counted : store })
+  const tokens = new TokenManager({ config, store: store.replica === undefined ? counted : store })
 
   return {
     tokens,
     checks: () => checks,
-    begin: (uid, client) => tokens.createTokenPair({ uid, foo: 'bar', age: 36 }, client),
-    refresh: (request) => tokens.refresh(request),
+    begin: (uid, client) => tokens.sessions.open({ uid, foo: 'bar', age: 36 }, client),
+    refresh: (request) => tokens.sessions.refresh(request),
     async end(_token, payload) {
       await tokens.logout(payload)
     },
@@ -63,8 +64,8 @@ export function createCallbackLogins(config: TokenConfig): Logins {
   }
 
   const begin = async (uid: string): Promise<TokenPair> => {
-    const pair = await tokens.createTokenPair({ uid, foo: 'bar', age: 36 })
-    const { sid = '' } = tokens.verifyTokenWithoutRevocation(pair.accessToken)
+    const pair = await tokens.sessions.open({ uid, foo: 'bar', age: 36 })
+    const { sid = '' } = internalsOf(tokens).verifyWithoutRevocation(pair.accessToken)
     logins.set(sid, [pair.accessToken, pair.refreshToken])
     return pair
   }

@@ -29,14 +29,14 @@ export interface PageOptions {
 /** Creates the page; `ConfigurationError` for a configuration that cannot have one. */
 export function createPage({ config: given, store, storeSwitch, facts }: PageOptions): Page {
   const config = createPageConfig(given)
-  const tokens = new TokenManager({ config, revocation: store })
+  const tokens = new TokenManager({ config, store })
 
   const sessionRoutes = createSessionRoutes(tokens, {
     logIn: createLogIn(),
     describeUser,
   })
   const operatorConsole = createConsole(tokens, {
-    allow: tokens.scopesRequired('operator'),
+    allow: tokens.require({ scopes: ['operator'] }),
     store,
   })
   return {

@@ -196,18 +196,18 @@ async function stopStore(page) {
 async function startConsole() {
   const store = replicate(createMemoryStore())
   const config = new TokenConfig({ JWT_SECRET_KEY: randomBytes(32) })
-  const tokens = new TokenManager({ config, revocation: store })
+  const tokens = new TokenManager({ config, store })
   const routes = createConsole(tokens, { allow: () => 'grace@example.com', store })
-  const logIn = (uid, ip, userAgent) => tokens.createTokenPair({ uid }, { ip, userAgent })
+  const logIn = (uid, ip, userAgent) => tokens.sessions.open({ uid }, { ip, userAgent })
   await logIn('ada@example.com', '198.51.100.7', 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Firefox/140.0')
   await logIn('ada@example.com', '203.0.113.24', 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5) Safari/604.1')
   const stolen = await logIn('ada@example.com', '192.0.2.66', 'curl/8.14.1')
   const by = { actor: 'grace@example.com', ip: '192.0.2.9' }
-  await tokens.revokeUser('mallory@example.com', { ...by, note: 'Ticket 4698: account closed' })
-  const next = await tokens.refresh(stolen.refreshToken)
-  await tokens.refresh(next.refreshToken)
-  await tokens.refresh(stolen.refreshToken, { ip: '192.0.2.66' }).catch(() => undefined)
-  await tokens.revokeSession(await newestOf(tokens), { ...by, note: 'Ticket 4711: laptop stolen' })
+  await tokens.revoke.user('mallory@example.com', { ...by, note: 'Ticket 4698: account closed' })
+  const next = await tokens.sessions.refresh(stolen.refreshToken)
+  await tokens.sessions.refresh(next.refreshToken)
+  await tokens.sessions.refresh(stolen.refreshToken, { ip: '192.0.2.66' }).catch(() => undefined)
+  await tokens.revoke.session(await newestOf(tokens), { ...by, note: 'Ticket 4711: laptop stolen' })
   await logIn(
     'ada@example.com',
     '198.51.100.7',
@@ -264,7 +264,7 @@ async function showReport(page) {
 }
 
 async function newestOf(tokens) {
-  const [newest] = await tokens.listSessions('ada@example.com', { limit: 1 })
+  const [newest] = await tokens.sessions.list('ada@example.com', { limit: 1 })
   return newest.id
 }
 

@@ -91,7 +91,7 @@ describe('a log-in', () => {
       try {
         await fetch(`${server.url}/login`, { method: 'POST', headers: { 'user-agent': 'Analytical Engine' } })
         const ip = ADDRESSED.includes(framework) ? '127.0.0.1' : null
-        expect(await application.tokens.listSessions('ada')).toMatchObject([
+        expect(await application.tokens.sessions.list('ada')).toMatchObject([
           { ip, userAgent: 'Analytical Engine' },
         ])
       } finally {

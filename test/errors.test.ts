@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import * as tokenlib from '../packages/tokenlib/src/index.js'
+import * as errors from '../packages/tokenlib/src/errors.js'
 import { isOutage } from '../packages/tokenlib/src/errors.js'
 import {
   isTokenError,
@@ -9,10 +9,11 @@ import {
   type TokenErrorCode,
 } from '../packages/tokenlib/src/index.js'
 import { createManager, SECRET, withBearer } from './helpers/manager.js'
+import { internalsOf } from '../packages/tokenlib/src/sessions/internals.js'
 
 type ErrorClass = new (...args: never[]) => Error
 
-const classes = Object.entries(tokenlib as Record<string, unknown>).filter(
+const classes = Object.entries(errors as Record<string, unknown>).filter(
   (entry): entry is [string, ErrorClass] => /^[A-Z].*Error$/.test(entry[0]),
 )
 
@@ -46,7 +47,7 @@ describe.each(classes.filter(([name]) => name !== 'TokenError'))('%s', (name, Er
 
 test('the hierarchy is the documented one', () => {
   const parent = (name: string) =>
-    (Object.getPrototypeOf((tokenlib as Record<string, unknown>)[name]) as { name: string }).name
+    (Object.getPrototypeOf((errors as Record<string, unknown>)[name]) as { name: string }).name
   expect(Object.fromEntries(classes.map(([name]) => [name, parent(name)]))).toEqual({
     TokenError: 'Error',
     MissingTokenError: 'TokenError',
@@ -87,7 +88,7 @@ test('an error of another copy of this package is one of ours too', () => {
 test('ERR-10 no error shows a token, a secret or a CSRF value, whatever goes wrong', async () => {
   const { tokens, clock } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies', 'query', 'json'] })
   const good = tokens.createAccessToken({ uid: 'u' }, { expiresIn: 60 })
-  const csrf = tokens.verifyTokenWithoutRevocation(good).csrf as string
+  const csrf = internalsOf(tokens).verifyWithoutRevocation(good).csrf as string
   const foreign = createManager({ JWT_SECRET_KEY: `${SECRET}!` }).tokens.createAccessToken({ uid: 'u' })
   const cookie = (headers: Record<string, string>) =>
     new Request('http://x/', {
@@ -97,8 +98,8 @@ test('ERR-10 no error shows a token, a secret or a CSRF value, whatever goes wro
   const wrongCsrf = 'wrong-csrf-value-0123456789'
 
   const attempts: [TokenErrorCode, () => Promise<unknown>][] = [
-    ['TOKEN_SIGNATURE_INVALID', () => tokens.verifyToken(foreign)],
-    ['TOKEN_INVALID', () => tokens.verifyToken(`${good}=`)],
+    ['TOKEN_SIGNATURE_INVALID', () => tokens.verify(foreign)],
+    ['TOKEN_INVALID', () => tokens.verify(`${good}=`)],
     [
       'TOKEN_INVALID',
       () =>
@@ -126,21 +127,21 @@ test('ERR-10 no error shows a token, a secret or a CSRF value, whatever goes wro
       'TOKEN_REVOKED',
       () => {
         tokens.setTokenBlocklist(() => true)
-        return tokens.verifyToken(good)
+        return tokens.verify(good)
       },
     ],
     [
       'REVOCATION_UNAVAILABLE',
       () => {
         tokens.setTokenBlocklist((() => undefined) as never)
-        return tokens.verifyToken(good)
+        return tokens.verify(good)
       },
     ],
     [
       'TOKEN_EXPIRED',
       () => {
         clock.seconds += 1000
-        return tokens.verifyToken(good)
+        return tokens.verify(good)
       },
     ],
   ]

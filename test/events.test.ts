@@ -1,8 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { describe, expect, test } from 'vitest'
-import type { TokenEventName, TokenEvents } from '../packages/tokenlib/src/index.js'
+import type { TokenEvents } from '../packages/tokenlib/src/index.js'
+import type { TokenEventName } from '../packages/tokenlib/src/kit.js'
 import { createManager, NOW, withBearer } from './helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from './helpers/revocable.js'
+import { internalsOf } from '../packages/tokenlib/src/sessions/internals.js'
 
 function record(tokens: ReturnType<typeof createManager>['tokens']) {
   const heard: [TokenEventName, TokenEvents[TokenEventName]][] = []
@@ -22,11 +24,11 @@ function record(tokens: ReturnType<typeof createManager>['tokens']) {
 test('issued tells of every token that is made', async () => {
   const { tokens } = createRevocable()
   const heard = record(tokens)
-  const single = tokens.verifyTokenWithoutRevocation(
+  const single = internalsOf(tokens).verifyWithoutRevocation(
     tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '1m' }),
   )
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
-  const refresh = tokens.verifyTokenWithoutRevocation(pair.refreshToken, { type: 'refresh' })
+  const pair = await tokens.sessions.open({ uid: 'ada' })
+  const refresh = internalsOf(tokens).verifyWithoutRevocation(pair.refreshToken, { type: 'refresh' })
   expect(heard).toEqual([
     ['issued', { type: 'access', sub: 'ada', jti: single.jti, sid: null, expiresAt: NOW + 60 }],
     [
@@ -54,15 +56,15 @@ describe('rejected has the reason, and who it was if that is certain', () => {
 
   test('for a forged, an expired, a misused and a revoked token', async () => {
     const { tokens, clock } = createRevocable()
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const { sid, jti } = tokens.verifyTokenWithoutRevocation(accessToken)
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    const { sid, jti } = internalsOf(tokens).verifyWithoutRevocation(accessToken)
     const heard = record(tokens)
-    await outcomeOf(tokens.verifyToken(`${accessToken.slice(0, -8)}AAAAAAAA`))
-    await outcomeOf(tokens.verifyToken(refreshToken))
+    await outcomeOf(tokens.verify(`${accessToken.slice(0, -8)}AAAAAAAA`))
+    await outcomeOf(tokens.verify(refreshToken))
     await tokens.logout({ sid: sid ?? '' })
     await outcomeOf(tokens.accessTokenRequired(withBearer(accessToken)))
     clock.seconds += 900
-    await outcomeOf(tokens.verifyToken(accessToken))
+    await outcomeOf(tokens.verify(accessToken))
     expect(heard.filter(([name]) => name === 'rejected')).toMatchObject([
       ['rejected', { code: 'TOKEN_SIGNATURE_INVALID', sub: null, jti: null, sid: null }],
       ['rejected', { code: 'ACCESS_TOKEN_REQUIRED', sub: 'ada', sid }],
@@ -94,7 +96,7 @@ test('a listener that throws or rejects changes nothing, and leaves a warning', 
     throw new Error('async listener')
   })
   tokens.on('issued', ({ jti }) => heard.push(jti))
-  const { jti } = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+  const { jti } = await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
   expect(heard).toEqual([jti])
   await new Promise(setImmediate)
   process.off('warning', onWarning)
@@ -156,12 +158,12 @@ test('every event is on its diagnostics channel too', async () => {
     (name) => `tokenlib:${name}`,
   )
   for (const name of names) subscribe(name, listen)
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   await advance({ tokens, clock }, refreshToken)
   clock.seconds += 61
-  await tokens.refresh(refreshToken)
-  await tokens.revokeUser('ada')
-  await outcomeOf(tokens.refresh(refreshToken))
+  await tokens.sessions.refresh(refreshToken)
+  await tokens.revoke.user('ada')
+  await outcomeOf(tokens.sessions.refresh(refreshToken))
   for (const name of names) unsubscribe(name, listen)
   tokens.createAccessToken({ uid: 'ada' })
   expect(heard).toEqual([
@@ -182,16 +184,16 @@ test('every event is on its diagnostics channel too', async () => {
 test('ATK-82 no event carries a token, or any piece of one', async () => {
   const { tokens, clock } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
   const heard = record(tokens)
-  const first = await tokens.createTokenPair({ uid: 'ada' })
+  const first = await tokens.sessions.open({ uid: 'ada' })
   const second = await advance({ tokens, clock }, first.refreshToken)
   clock.seconds += 60
-  await tokens.refresh(first.refreshToken, { ip: '192.0.2.1' })
-  await tokens.refresh(second.refreshToken)
-  await outcomeOf(tokens.refresh(first.refreshToken))
+  await tokens.sessions.refresh(first.refreshToken, { ip: '192.0.2.1' })
+  await tokens.sessions.refresh(second.refreshToken)
+  await outcomeOf(tokens.sessions.refresh(first.refreshToken))
   clock.seconds += 60
-  await outcomeOf(tokens.refresh(first.refreshToken))
-  await outcomeOf(tokens.verifyToken(second.accessToken))
-  await outcomeOf(tokens.verifyToken(`${second.accessToken}x`))
+  await outcomeOf(tokens.sessions.refresh(first.refreshToken))
+  await outcomeOf(tokens.verify(second.accessToken))
+  await outcomeOf(tokens.verify(`${second.accessToken}x`))
   const text = JSON.stringify(heard, (_key, value: unknown) =>
     value instanceof Error
       ? { ...value, message: value.message, stack: value.stack, cause: value.cause }

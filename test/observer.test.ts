@@ -3,19 +3,14 @@ import { Hono } from 'hono'
 import { describe, expect, test, vi } from 'vitest'
 import * as forFastify from '../packages/tokenlib/src/frameworks/fastify.js'
 import { enforce, handleErrors, inject } from '../packages/tokenlib/src/frameworks/hono.js'
-import {
-  chooseManager,
-  type RevocationStore,
-  type StoreCall,
-  type TokenCheck,
-  type TokenManager,
-  type TokenObserver,
-} from '../packages/tokenlib/src/index.js'
+import { chooseManager, type RevocationStore, type TokenManager } from '../packages/tokenlib/src/index.js'
+import type { StoreCall, TokenCheck, TokenObserver } from '../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../packages/tokenlib/src/stores/replica.js'
 import { createClock, createManager, withBearer } from './helpers/manager.js'
 import { createRequest, csrfOf } from './helpers/requests.js'
 import { createRevocable, outcomeOf } from './helpers/revocable.js'
+import { internalsOf } from '../packages/tokenlib/src/sessions/internals.js'
 
 /** A manager whose checks are recorded, as `kind lane outcome code`. */
 function record(tokens: TokenManager) {
@@ -85,7 +80,9 @@ describe('every check of a dependency is reported once for each request', () => 
     const token = tokens.createAccessToken({ uid: 'ada' })
     const app = new Hono()
     app.onError(handleErrors())
-    app.get('/', enforce(tokens.accessTokenRequired, tokens.scopesRequired('write')), (c) => c.text('ok'))
+    app.get('/', enforce(tokens.accessTokenRequired, tokens.require({ scopes: ['write'] })), (c) =>
+      c.text('ok'),
+    )
     for (let at = 0; at < 3; at++) {
       read()
       expect((await app.request('/', headers(token))).status).toBe(403)
@@ -147,22 +144,20 @@ describe('every check of a dependency is reported once for each request', () => 
 test('each of the other calls that check a token has a kind of its own', async () => {
   const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
   const { read } = record(tokens)
-  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   expect(read()).toEqual([])
-  await tokens.verifyToken(accessToken)
-  await tokens.inspectToken(refreshToken)
-  const upgrade = await tokens.authenticateUpgrade(withBearer(accessToken))
+  await tokens.verify(accessToken)
+  await internalsOf(tokens).inspectToken(refreshToken)
+  const upgrade = await tokens.sockets.authenticate(withBearer(accessToken))
   expect(upgrade.payload.sub).toBe('ada')
-  await tokens.refresh(refreshToken)
-  expect(await outcomeOf(tokens.refresh('none'))).toBe('TOKEN_INVALID')
-  expect(await outcomeOf(tokens.authenticateUpgrade(createRequest()))).toBe('TOKEN_MISSING')
+  await tokens.sessions.refresh(refreshToken)
+  expect(await outcomeOf(tokens.sessions.refresh('none'))).toBe('TOKEN_INVALID')
+  expect(await outcomeOf(tokens.sockets.authenticate(createRequest()))).toBe('TOKEN_MISSING')
   const cookies = { access_token_cookie: accessToken }
-  expect(await outcomeOf(tokens.logoutRequest(createRequest({ method: 'POST', cookies })))).toBe(
-    'CSRF_MISSING',
-  )
+  expect(await outcomeOf(tokens.logout(createRequest({ method: 'POST', cookies })))).toBe('CSRF_MISSING')
   const csrf = { 'x-csrf-token': csrfOf(accessToken) }
-  await tokens.logoutRequest(createRequest({ method: 'POST', cookies, headers: csrf }))
-  await tokens.logoutRequest(createRequest({ method: 'POST' }))
+  await tokens.logout(createRequest({ method: 'POST', cookies, headers: csrf }))
+  await tokens.logout(createRequest({ method: 'POST' }))
   expect(read()).toEqual([
     'token recipe accepted',
     'inspection recipe accepted',
@@ -174,8 +169,8 @@ test('each of the other calls that check a token has a kind of its own', async (
     'logout recipe accepted',
     'logout recipe anonymous',
   ])
-  tokens.verifyTokenWithoutRevocation(accessToken)
-  await tokens.readRevocableToken(accessToken)
+  internalsOf(tokens).verifyWithoutRevocation(accessToken)
+  await internalsOf(tokens).readRevocableToken(accessToken)
   expect(read()).toEqual([])
 })
 
@@ -183,10 +178,10 @@ test('a socket is checked again, and so is each of its messages', async () => {
   const { tokens, store } = createRevocable({}, { store: replicate(createMemoryStore()) })
   const { read } = record(tokens)
   const token = tokens.createAccessToken({ uid: 'ada' })
-  const upgrade = await tokens.authenticateUpgrade(withBearer(token))
+  const upgrade = await tokens.sockets.authenticate(withBearer(token))
   await new Promise<void>((resolve) => {
     const stop = tokens.observe({ onCheck: () => (stopWatching(), stop(), resolve()) })
-    const stopWatching = tokens.closeWhenInvalid(
+    const stopWatching = tokens.sockets.closeWhenInvalid(
       { close: () => undefined, addEventListener: () => undefined },
       upgrade,
     )
@@ -218,11 +213,11 @@ describe('calls of the store', () => {
     const { tokens } = createRevocable({}, { clock, store })
     await tokens.ready()
     const { calls } = record(tokens)
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    await tokens.verifyToken(accessToken)
-    await tokens.refresh(refreshToken)
-    await tokens.listSessions('ada')
-    await tokens.revokeUser('ada')
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    await tokens.verify(accessToken)
+    await tokens.sessions.refresh(refreshToken)
+    await tokens.sessions.list('ada')
+    await tokens.revoke.user('ada')
     expect(calls.map(({ operation }) => operation)).toEqual([
       'open',
       'lookup',
@@ -238,9 +233,9 @@ describe('calls of the store', () => {
   test('a store that answers at once is not called for a check', async () => {
     const { tokens } = createRevocable()
     const token = tokens.createAccessToken({ uid: 'ada' })
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     const { calls } = record(tokens)
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     expect(calls).toEqual([])
   })
 
@@ -262,7 +257,7 @@ describe('calls of the store', () => {
       }),
     })
     const { tokens: others } = createManager()
-    const outcome = await outcomeOf(tokens.verifyToken(others.createAccessToken({ uid: 'ada' })))
+    const outcome = await outcomeOf(tokens.verify(others.createAccessToken({ uid: 'ada' })))
     expect(outcome).toBe('REVOCATION_UNAVAILABLE')
     expect(seen).toEqual(['lookup starts', 'prepare starts', 'prepare ok', 'lookup ECONNREFUSED'])
   })
@@ -284,7 +279,7 @@ describe('calls of the store', () => {
       },
     ]
     for (const observer of observers) tokens.observe(observer)
-    await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
     expect(lookups).toBe(1)
   })
 })
@@ -299,12 +294,12 @@ describe('an observer', () => {
     tokens.observe({ onCheck: fail, onStoreCall: fail })
     tokens.observe({ onStoreCall: () => ({ run: fail, end: fail }) })
     const { read } = record(tokens)
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const app = new Hono().get('/', enforce(tokens.accessTokenRequired), (c) => c.text('ok'))
     for (let at = 0; at < 3; at++) expect((await app.request('/', headers(accessToken))).status).toBe(200)
-    await tokens.refresh(refreshToken)
-    await tokens.revokeUser('ada')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    await tokens.sessions.refresh(refreshToken)
+    await tokens.revoke.user('ada')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
     expect(read()).toHaveLength(5)
     const warnings = warn.mock.calls.filter(([, name]) => (name as unknown) === 'TokenObserverWarning')
     warn.mockRestore()
@@ -316,12 +311,12 @@ describe('an observer', () => {
     const first = record(tokens)
     const second = record(tokens)
     const token = tokens.createAccessToken({ uid: 'ada' })
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     first.stop()
     first.stop()
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     second.stop()
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     expect([first.checks.length, second.checks.length]).toEqual([1, 2])
   })
 
@@ -332,7 +327,7 @@ describe('an observer', () => {
     const stop = tokens.observe(observer)
     tokens.observe(observer)
     stop()
-    await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
     expect(checks).toBe(1)
   })
 
@@ -346,14 +341,14 @@ describe('an observer', () => {
 })
 
 test('readReplica shows the replica without a call of the store', async () => {
-  expect(createManager().tokens.readReplica()).toBeNull()
-  expect(createRevocable().tokens.readReplica()).toBeNull()
+  expect(internalsOf(createManager().tokens).readReplica()).toBeNull()
+  expect(internalsOf(createRevocable().tokens).readReplica()).toBeNull()
   const { tokens, store } = createRevocable({}, { store: replicate(createMemoryStore()) })
-  expect(tokens.readReplica()).toMatchObject({ isFresh: false, entries: 0, ageMs: null })
+  expect(internalsOf(tokens).readReplica()).toMatchObject({ isFresh: false, entries: 0, ageMs: null })
   await tokens.ready()
   const { calls } = record(tokens)
-  await tokens.revokeUser('ada')
-  expect(tokens.readReplica()).toMatchObject({ isFresh: true, entries: 1 })
+  await tokens.revoke.user('ada')
+  expect(internalsOf(tokens).readReplica()).toMatchObject({ isFresh: true, entries: 1 })
   expect(calls.map(({ operation }) => operation)).toEqual(['revoke'])
   await store.close()
 })
@@ -372,7 +367,7 @@ test('an async observer that rejects has no effect on a request, nor on the proc
     const failing = { onCheck: fail }
     tokens.observe(failing)
     const token = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     await new Promise((resolve) => setImmediate(resolve))
     expect(rejections).toEqual([])
     expect(warn).toHaveBeenCalledTimes(2)

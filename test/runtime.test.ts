@@ -24,7 +24,7 @@ test('a callback that does not answer is refused by the deadline also where time
   makeTimersNumbers()
   const { tokens } = createManager({ JWT_REVOCATION_TIMEOUT: '5ms' })
   tokens.setTokenBlocklist(never)
-  await expect(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).rejects.toMatchObject({
+  await expect(tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).rejects.toMatchObject({
     code: 'REVOCATION_UNAVAILABLE',
   })
 })
@@ -33,9 +33,9 @@ test('so is a store that does not answer', async () => {
   makeTimersNumbers()
   const { createLookup: _, ...store } = createMemoryStore()
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '5ms' })
-  const tokens = new TokenManager({ config, revocation: defineStore({ ...store, lookup: never }) })
+  const tokens = new TokenManager({ config, store: defineStore({ ...store, lookup: never }) })
   await tokens.ready()
-  await expect(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).rejects.toMatchObject({
+  await expect(tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).rejects.toMatchObject({
     code: 'REVOCATION_UNAVAILABLE',
   })
 })

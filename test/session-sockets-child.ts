@@ -12,7 +12,7 @@ import { replicate } from '../packages/tokenlib/src/stores/replica.js'
 const [url = '', namespace = '', secret = ''] = process.argv.slice(2)
 const store = replicate(createRedisStore(new Redis(url), { namespace }))
 const config = new TokenConfig({ JWT_SECRET_KEY: secret, JWT_REVOCATION_TIMEOUT: '10s' })
-const tokens = new TokenManager({ config, revocation: store })
+const tokens = new TokenManager({ config, store })
 await tokens.ready()
 
 const server = createServer()
@@ -22,7 +22,7 @@ const accept = async (request: IncomingMessage, connection: Duplex, head: Buffer
   if (upgrade === null) return
   sockets.handleUpgrade(request, connection, head, (socket) => {
     // So seldom that only what arrives at the replica closes a socket of these tests.
-    tokens.closeWhenInvalid(socket, upgrade, { every: '1d' })
+    tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1d' })
     socket.send(upgrade.payload.sub)
   })
 }

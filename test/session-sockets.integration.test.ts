@@ -23,7 +23,7 @@ describeWithRedis('a socket of another process, on Redis', (url) => {
     program = await bundleWorker('test/session-sockets-child.ts')
     child = fork(program.path, [url, namespace, secret], { execArgv: [] })
     redis = new Redis(url)
-    tokens = new TokenManager({ config, revocation: createRedisStore(redis, { namespace }) })
+    tokens = new TokenManager({ config, store: createRedisStore(redis, { namespace }) })
     const exited = once(child, 'exit').then(() => Promise.reject(new Error('The process did not start')))
     ;[port] = (await Promise.race([once(child, 'message'), exited])) as [number]
     exited.catch(() => {})
@@ -35,11 +35,11 @@ describeWithRedis('a socket of another process, on Redis', (url) => {
   })
 
   test.each<[string, (accessToken: string) => Promise<unknown>]>([
-    ['its log-out', async (token) => tokens.logout(await tokens.verifyToken(token))],
-    ['the revocation of its user', () => tokens.revokeUser('ada')],
-    ['the revocation of everything', () => tokens.revokeAll()],
+    ['its log-out', async (token) => tokens.logout(await tokens.verify(token))],
+    ['the revocation of its user', () => tokens.revoke.user('ada')],
+    ['the revocation of everything', () => tokens.revoke.all()],
   ])('is closed by %s in this one', async (_, end) => {
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const client = new WebSocket(`ws://127.0.0.1:${port}`, ['bearer', accessToken])
     const closed = once(client, 'close') as Promise<[code: number]>
     const [greeting] = (await once(client, 'message')) as [Buffer]

@@ -37,7 +37,7 @@ async function runNest(): Promise<void> {
   @Module({
     imports: [
       TokenModule.forRootAsync({
-        useFactory: () => ({ config, revocation: replicate(createRedisStore(client, { namespace })) }),
+        useFactory: () => ({ config, store: replicate(createRedisStore(client, { namespace })) }),
       }),
     ],
     controllers: [HomeController],
@@ -57,7 +57,7 @@ async function runNest(): Promise<void> {
 async function runFastify(): Promise<void> {
   const tokens = new TokenManager({
     config,
-    revocation: replicate(createRedisStore(client, { namespace })),
+    store: replicate(createRedisStore(client, { namespace })),
   })
   const app = fastify({ forceCloseConnections: true })
   app.addHook('onReady', () => tokens.ready())

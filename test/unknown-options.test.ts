@@ -17,7 +17,19 @@ import {
   TokenManager,
   toErrorResponse,
 } from '../packages/tokenlib/src/index.js'
-import { clientCredentials, createBackChannelLogout, createEventReceiver, createGlobalTokenRevocation, createIntrospectionRoute, createMetadataRoutes, createRevocationRoute, type IssuerOptions, type LegacyIssuerOptions, trustIssuer, trustLegacyIssuer } from '../packages/issuers/src/index.js'
+import {
+  clientCredentials,
+  createBackChannelLogout,
+  createEventReceiver,
+  createGlobalTokenRevocation,
+  createIntrospectionRoute,
+  createMetadataRoutes,
+  createRevocationRoute,
+  type IssuerOptions,
+  type LegacyIssuerOptions,
+  trustIssuer,
+  trustLegacyIssuer,
+} from '../packages/issuers/src/index.js'
 import { type KeySource, parseKeySource } from '../packages/issuers/src/keys/key-source.js'
 import { createConsole } from '../packages/console/src/index.js'
 import { instrument } from '../packages/tokenlib/src/opentelemetry.js'
@@ -36,13 +48,14 @@ import { createTestTokens } from '../packages/tokenlib/src/testing/index.js'
 import { SECRET, withBearer } from './helpers/manager.js'
 import { naming } from './helpers/naming.js'
 import { createRevocable } from './helpers/revocable.js'
+import { internalsOf } from '../packages/tokenlib/src/sessions/internals.js'
 
 const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
 const { tokens } = createRevocable()
 const uid = { uid: 'ada' }
 const payload = { sub: 'ada', sid: 's', jti: 'j' }
 const request = new Request('http://localhost/')
-const METADATA = { config, jwks: () => ({ keys: [{ kty: 'OKP' }] }) }
+const METADATA = { config, keys: { jwks: () => ({ keys: [{ kty: 'OKP' }] }) } }
 
 const createKeys = (source: KeySource): unknown =>
   parseKeySource(source, { issuer: 'https://id.example/', algorithms: ['RS256'] })
@@ -56,13 +69,8 @@ const CALLS: readonly (readonly [
   meant: string,
   call: (given: never) => unknown,
 ])[] = [
-  [
-    'new TokenManager',
-    'revokation',
-    'revocation',
-    (given) => new TokenManager({ config, ...(given as object) }),
-  ],
-  ['new TokenManager', 'store', 'revocation', (given) => new TokenManager({ config, ...(given as object) })],
+  ['new TokenManager', 'stor', 'store', (given) => new TokenManager({ config, ...(given as object) })],
+  ['new TokenManager', 'revocation', 'store', (given) => new TokenManager({ config, ...(given as object) })],
   [
     'the keys of issuer "https://id.example/"',
     'jwksUrl',
@@ -84,8 +92,18 @@ const CALLS: readonly (readonly [
   ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],
   ['createRefreshToken', 'audiance', 'audience', (given) => tokens.createRefreshToken(uid, given)],
-  ['createAccessTokenAsync', 'expiresin', 'expiresIn', (given) => tokens.createAccessTokenAsync(uid, given)],
-  ['createRefreshTokenAsync', 'audiance', 'audience', (given) => tokens.createRefreshTokenAsync(uid, given)],
+  [
+    'createToken of the kit',
+    'expiresin',
+    'expiresIn',
+    (given) => internalsOf(tokens).createToken('access', uid, given),
+  ],
+  [
+    'createToken of the kit',
+    'audiance',
+    'audience',
+    (given) => internalsOf(tokens).createToken('refresh', uid, given),
+  ],
   [
     'keys',
     'privatKey',
@@ -93,27 +111,27 @@ const CALLS: readonly (readonly [
     (given) => new TokenManager({ config: new TokenConfig(), keys: [given] }),
   ],
   [
-    'setKeys',
+    'keys.set',
     'retiredAt',
     'retireAt',
     (given) => {
       const keys = [{ algorithm: 'HS256', secret: SECRET } as const]
-      new TokenManager({ config: new TokenConfig(), keys }).setKeys([given])
+      new TokenManager({ config: new TokenConfig(), keys }).keys.set([given])
     },
   ],
-  ['createTokenPair', 'acces', 'access', (given) => tokens.createTokenPair(uid, given)],
-  ['createTokenPair', 'maxSession', 'maxSessions', (given) => tokens.createTokenPair(uid, given)],
-  ['createTokenPair access', 'scope', 'scopes', (given) => tokens.createTokenPair(uid, { access: given })],
+  ['sessions.open', 'acces', 'access', (given) => tokens.sessions.open(uid, given)],
+  ['sessions.open', 'maxSession', 'maxSessions', (given) => tokens.sessions.open(uid, given)],
+  ['sessions.open access', 'scope', 'scopes', (given) => tokens.sessions.open(uid, { access: given })],
   [
-    'createTokenPair refresh',
+    'sessions.open refresh',
     'expireAt',
     'expiresAt',
-    (given) => tokens.createTokenPair(uid, { refresh: given }),
+    (given) => tokens.sessions.open(uid, { refresh: given }),
   ],
-  ['refresh', 'acces', 'access', (given) => tokens.refresh('a.b.c', given)],
+  ['refresh', 'acces', 'access', (given) => tokens.sessions.refresh('a.b.c', given)],
   ['require', 'scope', 'scopes', (given) => tokens.require(given)],
   ['require', 'withHeaders', 'withHeader', (given) => tokens.require(given)],
-  ['verifyToken', 'header', 'withHeader', (given) => tokens.verifyToken('a.b.c', given)],
+  ['verify', 'header', 'withHeader', (given) => tokens.verify('a.b.c', given)],
   ['chooseManager require', 'scope', 'scopes', (given) => chooseManager(() => tokens).require(given)],
   [
     'chooseManager getTokenFromRequest',
@@ -123,41 +141,41 @@ const CALLS: readonly (readonly [
   ],
   ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
-  ['verifyToken', 'skipRevokation', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
-  ['verifyToken', 'optional', 'skipRevocation', (given) => tokens.verifyToken('a.b.c', given)],
+  ['verify', 'skipRevokation', 'skipRevocation', (given) => tokens.verify('a.b.c', given)],
+  ['verify', 'optional', 'skipRevocation', (given) => tokens.verify('a.b.c', given)],
   [
-    'verifyTokenWithoutRevocation',
+    'verifyWithoutRevocation of the kit',
     'allowExpire',
     'allowExpired',
-    (given) => tokens.verifyTokenWithoutRevocation('a.b.c', given),
+    (given) => internalsOf(tokens).verifyWithoutRevocation('a.b.c', given),
   ],
-  ['authenticateUpgrade', 'origin', 'origins', (given) => tokens.authenticateUpgrade(request, given)],
+  ['sockets.authenticate', 'origin', 'origins', (given) => tokens.sockets.authenticate(request, given)],
   [
-    'authenticateUpgrade',
+    'sockets.authenticate',
     'location',
     'skipRevocation',
-    (given) => tokens.authenticateUpgrade(request, given),
+    (given) => tokens.sockets.authenticate(request, given),
   ],
-  ['authenticateUpgrade', 'untill', 'until', (given) => tokens.authenticateUpgrade(request, given)],
+  ['sockets.authenticate', 'untill', 'until', (given) => tokens.sockets.authenticate(request, given)],
   ['acceptUpgrade', 'origin', 'origins', (given) => acceptUpgrade(tokens, request, new PassThrough(), given)],
   [
     'closeWhenInvalid',
     'each',
     'every',
     async (given) => {
-      const upgrade = await tokens.authenticateUpgrade(withBearer(tokens.createAccessToken(uid)))
-      return tokens.closeWhenInvalid({ close() {}, addEventListener() {} }, upgrade, given)
+      const upgrade = await tokens.sockets.authenticate(withBearer(tokens.createAccessToken(uid)))
+      return tokens.sockets.closeWhenInvalid({ close() {}, addEventListener() {} }, upgrade, given)
     },
   ],
-  ['revokeToken', 'actr', 'actor', (given) => tokens.revokeToken(payload, given)],
-  ['revokeSession', 'reqest', 'request', (given) => tokens.revokeSession('s', given)],
-  ['revokeUser', 'useragent', 'userAgent', (given) => tokens.revokeUser('ada', given)],
-  ['revokeKey', 'IP', 'ip', (given) => tokens.revokeKey('k', given)],
-  ['revokeAll', 'req', 'request', (given) => tokens.revokeAll(given)],
-  ['revokeOtherSessions', 'actors', 'actor', (given) => tokens.revokeOtherSessions(payload, given)],
+  ['revoke.token', 'actr', 'actor', (given) => tokens.revoke.token(payload, given)],
+  ['revoke.session', 'reqest', 'request', (given) => tokens.revoke.session('s', given)],
+  ['revoke.user', 'useragent', 'userAgent', (given) => tokens.revoke.user('ada', given)],
+  ['revoke.key', 'IP', 'ip', (given) => tokens.revoke.key('k', given)],
+  ['revoke.all', 'req', 'request', (given) => tokens.revoke.all(given)],
+  ['sessions.endOthers', 'actors', 'actor', (given) => tokens.sessions.endOthers(payload, given)],
   ['logout', 'useragnt', 'userAgent', (given) => tokens.logout(payload, given)],
-  ['logoutRequest', 'actors', 'actor', (given) => tokens.logoutRequest(request, given)],
-  ['listSessions', 'limits', 'limit', (given) => tokens.listSessions('ada', given)],
+  ['logout of a request', 'actors', 'actor', (given) => tokens.logout(request, given)],
+  ['sessions.list', 'limits', 'limit', (given) => tokens.sessions.list('ada', given)],
   ['replicate', 'bounds', 'bound', (given) => replicate(createMemoryStore(), given)],
   ['createMemoryStore', 'allowProduction', 'allowInProduction', (given) => createMemoryStore(given)],
   ['createSqliteStore', 'onwarn', 'onWarning', (given) => createSqliteStore({} as never, given)],
@@ -244,7 +262,7 @@ const CALLS: readonly (readonly [
     'remembered',
     (given) => createSessionRoutes(tokens, { logIn: () => null, remember: given }),
   ],
-  ['revokeUser', 'notes', 'note', (given) => tokens.revokeUser('ada', given)],
+  ['revoke.user', 'notes', 'note', (given) => tokens.revoke.user('ada', given)],
   [
     'createConsole',
     'alow',
@@ -311,7 +329,7 @@ const CALLS: readonly (readonly [
         keys: { jwksUri: 'https://id.example/keys', ...(given as object) },
       }),
   ],
-  ['verifyIssuedJwt', 'audiance', 'audience', (given) => tokens.verifyIssuedJwt('a.b.c', given)],
+  ['verifyIssuedJwt', 'audiance', 'audience', (given) => internalsOf(tokens).verifyIssuedJwt('a.b.c', given)],
   ['auth0', 'domein', 'domain', (given) => auth0(given)],
   ['cognito', 'audience', 'clientId', (given) => cognito(given)],
   ['entra', 'tenant', 'tenantId', (given) => entra(given)],

@@ -63,7 +63,7 @@ async function createManager(setUp) {
   const { contestant, secret, revokedId } = setUp
   const config = new TokenConfig({ JWT_SECRET_KEY: secret })
   const store = createStore(setUp)
-  const tokens = new TokenManager({ config, revocation: store ?? undefined })
+  const tokens = new TokenManager({ config, store: store ?? undefined })
   if (contestant.revocation === 'Set') {
     const revoked = createRevokedSet(setUp)
     tokens.setCallbackTokenBlocklist((_token, { payload }) => revoked.has(payload.jti))

@@ -25,7 +25,7 @@ import { toCryptoKey } from './verifiers.js'
 export async function createSigners(keys, extra) {
   const { algorithm, privateKey, privateText } = keys
   const manager = createManager(keys)
-  const kid = manager.keyId
+  const kid = manager.keys.current
   const webKey = await toCryptoKey(privateKey, algorithm, 'sign')
   const fast = createSigner({ key: privateText, algorithm, kid })
   const ready = createClaims('user-0000000', extra)

@@ -4,6 +4,7 @@ import { verify as verifyWithHono } from 'hono/jwt'
 import { jwtVerify } from 'jose'
 import jsonwebtoken from 'jsonwebtoken'
 import { createManager } from '../tokens.js'
+import { internalsOf } from 'tokenlib/kit'
 
 /**
  * @typedef {object} Verifier
@@ -28,7 +29,7 @@ export async function createColdVerifiers(keys) {
   return [
     createFloor(keys),
     createByHand(keys),
-    { name: 'tokenlib', verify: (token) => manager.verifyTokenWithoutRevocation(token) },
+    { name: 'tokenlib', verify: (token) => internalsOf(manager).verifyWithoutRevocation(token) },
     { name: 'fast-jwt', verify: cold },
     {
       name: 'jose',
@@ -65,7 +66,7 @@ export function createRememberingVerifiers(keys) {
   const options = { key: publicText, algorithms: [algorithm], cache: 10_000 }
   const manager = createManager(keys)
   return [
-    { name: 'tokenlib', verify: (token) => manager.verifyTokenWithoutRevocation(token) },
+    { name: 'tokenlib', verify: (token) => internalsOf(manager).verifyWithoutRevocation(token) },
     { name: 'fast-jwt (cache)', verify: createVerifier(options) },
     // Its documentation offers this to those who do not mind tokens in memory.
     {

@@ -15,7 +15,7 @@ export const tokens = new TokenManager({
     JWT_COOKIE_SECURE: process.env['NODE_ENV'] === 'production',
   }),
   // In production a store that all processes share, for example Redis.
-  revocation: createMemoryStore(),
+  store: createMemoryStore(),
 })
 for (const event of ['loggedIn', 'loginFailed', 'loggedOut', 'revoked', 'reuseDetected', 'rejected'] as const)
   tokens.on(event, (facts) => console.log(JSON.stringify({ at: new Date(), event, ...facts })))

@@ -12,7 +12,7 @@ import { TokenConfig, TokenManager } from 'tokenlib'
 async function main(): Promise<void> {
   const config = new TokenConfig({ JWT_SECRET_KEY: 'a secret that is long enough for HS256' })
   const tokens = new TokenManager({ config })
-  const payload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada', age: 36 }))
+  const payload = await tokens.verify(tokens.createAccessToken({ uid: 'ada', age: 36 }))
   const subject: string = payload.sub
   if (subject !== 'ada' || payload.age !== 36) throw new Error('the token does not hold what was put in')
 }

@@ -16,7 +16,7 @@ const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256
 const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256' }
 const tokens = new TokenManager({
   config: new TokenConfig({ JWT_SECRET_KEY: randomBytes(32) }),
-  revocation: createMemoryStore(),
+  store: createMemoryStore(),
   issuers: [
     trustIssuer({
       issuer: PROVIDER,
@@ -29,7 +29,7 @@ const tokens = new TokenManager({
 // The walk of a request is that of an application without issuers.
 const own = new TokenManager({
   config: new TokenConfig({ JWT_SECRET_KEY: randomBytes(32) }),
-  revocation: createMemoryStore(),
+  store: createMemoryStore(),
 })
 const storeless = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: randomBytes(32) }) })
 const app = new Hono()

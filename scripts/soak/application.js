@@ -38,7 +38,7 @@ const config = new TokenConfig({
   // A stall of a machine that others use too is latency here, not an outage of the store.
   JWT_REVOCATION_TIMEOUT: '10s',
 })
-const tokens = new TokenManager({ config, revocation: store })
+const tokens = new TokenManager({ config, store })
 for (const event of ['replicaStale', 'replicaReset', 'storeLostData', 'storeUnavailable', 'reuseDetected']) {
   events[event] = 0
   tokens.on(event, () => void events[event]++)
@@ -47,26 +47,26 @@ await tokens.ready()
 
 const app = Fastify()
 app.setErrorHandler(handleErrors({ config }))
-app.post('/login', ({ body, raw }) => tokens.createTokenPair({ uid: body.uid }, { request: raw }))
-app.post('/refresh', ({ raw }) => tokens.refresh(raw))
+app.post('/login', ({ body, raw }) => tokens.sessions.open({ uid: body.uid }, { request: raw }))
+app.post('/refresh', ({ raw }) => tokens.sessions.refresh(raw))
 app.get('/check', { onRequest: enforce(tokens.accessTokenRequired) }, async ({ raw }) => {
   const { sub } = await tokens.accessTokenRequired(raw)
   return { sub }
 })
 app.post('/logout', async ({ raw }, reply) => {
-  await tokens.logoutRequest(raw)
+  await tokens.logout(raw)
   return reply.code(204).send()
 })
 app.post('/revoke-token', async ({ raw }, reply) => {
-  await tokens.revokeToken(await tokens.accessTokenRequired(raw))
+  await tokens.revoke.token(await tokens.accessTokenRequired(raw))
   return reply.code(204).send()
 })
 // Routes of an administrator, who is on this machine.
 app.post('/revoke-user', async ({ body }, reply) => {
-  await tokens.revokeUser(body.uid)
+  await tokens.revoke.user(body.uid)
   return reply.code(204).send()
 })
-app.get('/sessions/:uid', ({ params }) => tokens.listSessions(params.uid))
+app.get('/sessions/:uid', ({ params }) => tokens.sessions.list(params.uid))
 const address = await app.listen({ port: 0, host: '127.0.0.1' })
 
 const readSample = createSampler()

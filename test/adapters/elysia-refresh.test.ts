@@ -68,7 +68,7 @@ describe.each([
     const staff = await logIn()
     const names = { JWT_ACCESS_COOKIE_NAME: 'member', JWT_REFRESH_COOKIE_NAME: 'member_refresh' }
     const members = createRevocable({ ...COOKIES, ...names, JWT_COOKIE_CSRF_PROTECT: false }).tokens
-    const { refreshToken } = await members.createTokenPair({ uid: 'grace' })
+    const { refreshToken } = await members.sessions.open({ uid: 'grace' })
     const app = new Elysia(config)
       .use(implicitRefresh(staff.tokens))
       .use(implicitRefresh(members))

@@ -35,7 +35,9 @@ describe.each([true, false])('what is guarded, with aot: %s', (aot) => {
   test('by a macro with a parameter: what the route asks for', async () => {
     const app = createApp()
       .macro({
-        scopes: (scopes: string[]) => ({ resolve: inject({ payload: tokens.scopesRequired(...scopes) }) }),
+        scopes: (scopes: string[]) => ({
+          resolve: inject({ payload: tokens.require({ scopes: [...scopes] }) }),
+        }),
       })
       .get('/write', () => 'ran', { scopes: ['write'] })
     expect(await statusOf(app, '/write')).toBe(401)
@@ -118,7 +120,7 @@ describe.each([true, false])('what is guarded, with aot: %s', (aot) => {
     const required = new Elysia({ aot, name: 'auth' }).resolve({ as: 'global' }, payload)
     const scoped = new Elysia({ aot, name: 'auth' }).onBeforeHandle(
       { as: 'global' },
-      enforce(tokens.scopesRequired('write')),
+      enforce(tokens.require({ scopes: ['write'] })),
     )
     const app = createApp()
       .use(required)

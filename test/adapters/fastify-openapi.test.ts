@@ -140,7 +140,7 @@ describe('describeSecurity', () => {
     app.post('/hook', { onRequest: enforce(tokens.refreshTokenRequired) }, ran)
     app.get('/handler', inject({ other, payload: tokens.require({ type: 'refresh', fresh: false }) }, ran))
     app.get('/either', { onRequest: enforce(tokens.tokenRequired) }, ran)
-    app.get('/access', { onRequest: enforce(tokens.scopesRequired('read')) }, ran)
+    app.get('/access', { onRequest: enforce(tokens.require({ scopes: ['read'] })) }, ran)
     app.get('/own', { onRequest: enforce(other) }, ran)
     expect(await readSecurity(app)).toEqual({
       'POST /hook': [{ refreshCookieAuth: [], csrfToken: [] }],

@@ -9,7 +9,8 @@ import {
   inject,
   sendCookies,
 } from '../../packages/tokenlib/src/frameworks/fetch.js'
-import { MissingTokenError, TokenDecodeError } from '../../packages/tokenlib/src/index.js'
+import { MissingTokenError } from '../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 

@@ -53,6 +53,6 @@ describe('a response that the client does not get', () => {
     expect(await refreshImplicitly(tokens, aborted)).not.toBeNull()
     clock.seconds += AFTER_GRACE
     expect((await visit(answer)).status).toBe(200)
-    expect((await tokens.listSessions('ada')).length).toBe(1)
+    expect((await tokens.sessions.list('ada')).length).toBe(1)
   })
 })

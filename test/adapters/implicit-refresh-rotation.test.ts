@@ -73,7 +73,7 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
     slowDown(session.tokens, SEND_WITHIN_MS)
     const send = await serve(session)
     session.clock.seconds += 301
-    await session.tokens.revokeUser('ada')
+    await session.tokens.revoke.user('ada')
     expect(await send('/me')).toMatchObject({ status: 401, names: TOKEN_COOKIES })
     expect(session.jar.headers()).toEqual({})
   })
@@ -94,7 +94,7 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
     const send = await serve(session)
     expect(await send('/me', old)).toMatchObject({ status: 401, names: [] })
     expect(await send('/open', old)).toMatchObject({ status: 200, names: [] })
-    expect(await session.tokens.listSessions('ada')).toHaveLength(1)
+    expect(await session.tokens.sessions.list('ada')).toHaveLength(1)
   })
 })
 

@@ -13,7 +13,7 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
     const session = await logIn(manager)
     if (manager !== undefined) {
       // The guarded routes of these applications need a scope then.
-      Object.assign(session.tokens, { accessTokenRequired: session.tokens.scopesRequired('admin') })
+      Object.assign(session.tokens, { accessTokenRequired: session.tokens.require({ scopes: ['admin'] }) })
     }
     const app = await start(session.tokens)
     onTestFinished(() => app.close())
@@ -51,7 +51,7 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
       401,
       ['access_token_cookie', 'refresh_token_cookie'],
     ])
-    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 
   test('a description that fails is an error of the server, and costs nobody the session', async () => {
@@ -174,7 +174,7 @@ describe.each(Object.entries(REFRESHING))('%s', (_name, start) => {
   test('a session that is over is not refreshed: the cookies are deleted', async () => {
     const { send, clock, tokens, jar } = await open()
     clock.seconds += 301
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     const { status, names } = await send('/me')
     expect([status, names]).toEqual([401, TOKEN_COOKIES])
     expect(jar.headers()).toEqual({})
@@ -226,7 +226,7 @@ describe('refreshImplicitly', () => {
       'cache-control',
     ])
     expect(await tokens.accessTokenRequired(request)).toMatchObject({ sub: 'ada', role: 'reader' })
-    expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.7')
+    expect((await tokens.sessions.list('ada'))[0]?.ip).toBe('192.0.2.7')
   })
 
   test('for a user who is gone the session ends', async () => {
@@ -237,7 +237,7 @@ describe('refreshImplicitly', () => {
     await expect(gone.tokens.accessTokenRequired(gone.request)).rejects.toMatchObject({
       code: 'TOKEN_MISSING',
     })
-    expect(await gone.tokens.listSessions('ada')).toEqual([])
+    expect(await gone.tokens.sessions.list('ada')).toEqual([])
   })
 
   test.each<[string, Parameters<typeof logIn>[0], string]>([

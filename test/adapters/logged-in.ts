@@ -36,7 +36,7 @@ export async function logIn(
   }
   const { tokens } = createRevocable({ ...COOKIES, ...fields }, { clock, store, ...manager })
   const jar = createCookieJar()
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
+  const pair = await tokens.sessions.open({ uid: 'ada' })
   jar.store([...setAccessCookies(tokens, pair.accessToken), ...setRefreshCookies(tokens, pair.refreshToken)])
   return { tokens, clock, jar, pair, takeAway: () => (isGone = true) }
 }

@@ -25,7 +25,7 @@ const formatError: FormatError = ({ status, code, error, message }) => ({
 })
 
 const createTokens = (format = formatError) =>
-  new TokenManager({ config, revocation: createMemoryStore(), formatError: format })
+  new TokenManager({ config, store: createMemoryStore(), formatError: format })
 
 @Controller()
 class HomeController {

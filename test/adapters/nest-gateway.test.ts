@@ -23,6 +23,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { GATEWAY_PLATFORMS } from '../helpers/gateway-clients.js'
 import { createClock, createManager } from '../helpers/manager.js'
 import { serve, type ServeOptions } from '../helpers/nest.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const ORIGIN = 'https://app.example'
 const { config } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }).tokens
@@ -37,7 +38,7 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
     const tokens = new TokenManager({
       config,
       clock,
-      revocation: createMemoryStore({ clock }),
+      store: createMemoryStore({ clock }),
       subjectGetter: (uid) => ({ name: uid.toUpperCase() }),
     })
     const ran: string[] = []
@@ -134,7 +135,10 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
 
   test('a fault of the program refuses the handshake with 500', async () => {
     const { tokens, open } = createApplication()
-    const broken = { ...tokens, authenticateUpgrade: () => Promise.reject(new Error('fault')) }
+    const broken = {
+      ...tokens,
+      sockets: { ...tokens.sockets, authenticate: () => Promise.reject(new Error('fault')) },
+    }
     const setUp: ServeOptions['setUp'] = (app) =>
       void app.useWebSocketAdapter(protectSockets(createAdapter(app), broken as unknown as TokenManager))
     const client = await open(bearer(tokens.createAccessToken({ uid: 'ada' })), { setUp })
@@ -157,7 +161,7 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
       const token = tokens.createAccessToken({ uid: 'ada' })
       const client = await open(bearer(token))
       expect(await client.send(event)).toBe('ada')
-      await tokens.revokeToken(await tokens.verifyToken(token))
+      await tokens.revoke.token(await tokens.verify(token))
       for (let count = 0; count < 20; count++) client.push(event)
       expect(await client.closed).toBe(4401)
       expect(ran.filter((name) => name === event)).toEqual([event])
@@ -175,7 +179,7 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
 
   test('a socket that follows its session outlives its token, for messages and guards, until the log-out', async () => {
     const { tokens, clock, ran, open } = createApplication({ until: 'session' })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' }, { access: { expiresIn: 900 } })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, { access: { expiresIn: 900 } })
     const client = await open(bearer(accessToken))
     expect(await client.send('access')).toBe('ada')
     clock.seconds += 901
@@ -185,7 +189,7 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
     expect(await client.send('unguarded')).toBe('ada')
     expect(await client.send('parameters')).toEqual(['headers', 'ADA'])
     expect(await client.send('refresh')).toBe('REFRESH_TOKEN_REQUIRED')
-    await tokens.logout(tokens.verifyTokenWithoutRevocation(accessToken, { allowExpired: true }))
+    await tokens.logout(internalsOf(tokens).verifyWithoutRevocation(accessToken, { allowExpired: true }))
     client.push('unguarded')
     expect(await client.closed).toBe(4401)
     expect(ran.filter((name) => name === 'unguarded')).toHaveLength(1)
@@ -193,7 +197,7 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
 
   test('a socket that follows its session accepts no message once that has expired', async () => {
     const { tokens, clock, ran, open } = createApplication({ until: 'session' })
-    const { accessToken } = await tokens.createTokenPair(
+    const { accessToken } = await tokens.sessions.open(
       { uid: 'ada' },
       { access: { expiresIn: 900 }, refresh: { expiresIn: 1000 } },
     )
@@ -225,21 +229,21 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
     const { tokens, open } = createApplication({ every: '1s' })
     const token = tokens.createAccessToken({ uid: 'ada' })
     const client = await open(bearer(token))
-    await tokens.revokeToken(await tokens.verifyToken(token))
+    await tokens.revoke.token(await tokens.verify(token))
     expect(await client.closed).toBe(4401)
   })
 
   test('messages of a connection with a refresh token do not present it again', async () => {
     const { tokens, clock, open, gateways } = createApplication({ type: 'refresh' })
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     // The token guard would ask for an access token.
     const client = await open(bearer(refreshToken), { providers: gateways })
-    await tokens.refresh(refreshToken)
+    await tokens.sessions.refresh(refreshToken)
     clock.seconds += 120
     expect(await client.send('refresh')).toBe('ada')
     expect(await client.send('unguarded')).toBe('ada')
     expect(await client.send('access')).toBe('ACCESS_TOKEN_REQUIRED')
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    expect(await tokens.sessions.list('ada')).toHaveLength(1)
   })
 
   test('messages keep their order, however long each check takes', async () => {

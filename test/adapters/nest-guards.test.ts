@@ -78,7 +78,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       }
 
       @Get('own')
-      @UseGuards(enforce(tokens.scopesRequired('own')))
+      @UseGuards(enforce(tokens.require({ scopes: ['own'] })))
       own() {
         return 'ran'
       }
@@ -128,10 +128,10 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       ...handled,
       imports: [TokenModule.forRoot({ tokens: kept })],
     })
-    const first = await kept.createTokenPair({ uid: 'ada' })
+    const first = await kept.sessions.open({ uid: 'ada' })
     expect((await send('/refresh', { token: first.refreshToken })).status).toBe(200)
-    const second = toPair(await kept.refresh(first.refreshToken))
-    const next = toPair(await kept.refresh(second.refreshToken))
+    const second = toPair(await kept.sessions.refresh(first.refreshToken))
+    const next = toPair(await kept.sessions.refresh(second.refreshToken))
     const refused = await send('/refresh', { token: first.refreshToken })
     expect([refused.status, await refused.json()]).toMatchObject([401, { code: 'REFRESH_TOKEN_REUSED' }])
     expect((await send('/refresh', { token: next.refreshToken })).status).toBe(401)

@@ -320,7 +320,7 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     expect([user.session.sub, admin.session.sub]).toEqual(['ada', 'root'])
     expect((await send('/auth/session', { token: user.accessToken })).status).toBe(200)
     expect((await send('/admin/auth/session', { token: admin.accessToken })).status).toBe(200)
-    expect((await tokens.listSessions('root')).length).toBe(0)
+    expect((await tokens.sessions.list('root')).length).toBe(0)
     const wrong = await send('/auth/login', { ...init, body: '{"name":"ada","password":"x"}' })
     await expect(outcome(wrong)).resolves.toEqual([401, 'CREDENTIALS_INVALID'])
   })

@@ -10,14 +10,15 @@ import { type RevocationStore, TokenManager } from '../../packages/tokenlib/src/
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createManager } from '../helpers/manager.js'
 import { start } from '../helpers/nest.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const { config } = createManager().tokens
 
 test.each([
-  ['forRoot', (revocation: RevocationStore) => TokenModule.forRoot({ config, revocation })],
+  ['forRoot', (store: RevocationStore) => TokenModule.forRoot({ config, store })],
   [
     'forRootAsync',
-    (revocation: RevocationStore) => TokenModule.forRootAsync({ useFactory: () => ({ config, revocation }) }),
+    (store: RevocationStore) => TokenModule.forRootAsync({ useFactory: () => ({ config, store }) }),
   ],
 ])('app.close() closes the manager that %s built, and its store', async (_, register) => {
   const store = createMemoryStore()
@@ -25,32 +26,32 @@ test.each([
   const tokens = app.get(TokenManager)
   await tokens.ready()
   await close()
-  expect(tokens.isClosed).toBe(true)
+  expect(internalsOf(tokens).isClosed).toBe(true)
   await expect(store.lookup([{ kind: 'all', id: '' }])).rejects.toThrow('closed')
 })
 
 test('a manager that the application built itself stays open', async () => {
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
   const imports = [
     TokenModule.forRoot({ tokens }),
     TokenModule.forRootAsync({ name: 'other', useFactory: () => ({ tokens }) }),
   ]
   const { close } = await start([], { imports })
   await close()
-  expect((await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).sub).toBe('ada')
+  expect((await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).sub).toBe('ada')
   await tokens.close()
 })
 
 test('managers with one store are closed together', async () => {
-  const revocation = createMemoryStore()
+  const store = createMemoryStore()
   const imports = [
-    TokenModule.forRoot({ config, revocation }),
-    TokenModule.forRoot({ config, revocation, name: 'admin' }),
+    TokenModule.forRoot({ config, store }),
+    TokenModule.forRoot({ config, store, name: 'admin' }),
   ]
   const { app, close } = await start([], { imports })
   const managers = [app.get(TokenManager), app.get<TokenManager>(getTokenManagerToken('admin'))]
   await close()
-  expect(managers.map(({ isClosed }) => isClosed)).toEqual([true, true])
+  expect(managers.map((tokens) => internalsOf(tokens).isClosed)).toEqual([true, true])
 })
 
 @Controller()
@@ -65,7 +66,7 @@ class ReadController {
 test('requests that are under way are answered before the store is closed', async () => {
   const calls = new EventEmitter()
   const memory = createMemoryStore()
-  const revocation: RevocationStore = {
+  const store: RevocationStore = {
     ...memory,
     async lookup(...given) {
       calls.emit('asked')
@@ -74,7 +75,7 @@ test('requests that are under way are answered before the store is closed', asyn
     },
   }
   const { app, url, close } = await start([ReadController], {
-    imports: [TokenModule.forRoot({ config, revocation })],
+    imports: [TokenModule.forRoot({ config, store })],
     forceCloseConnections: false,
   })
   const authorization = `Bearer ${app.get(TokenManager).createAccessToken({ uid: 'ada' })}`
@@ -89,7 +90,7 @@ test('requests that are under way are answered before the store is closed', asyn
 
 test('a store that cannot be closed is logged, and does not keep the application from stopping', async () => {
   const close = () => Promise.reject(new Error('ECONNREFUSED'))
-  const module = TokenModule.forRoot({ config, revocation: { ...createMemoryStore(), close } })
+  const module = TokenModule.forRoot({ config, store: { ...createMemoryStore(), close } })
   const running = await start([], { imports: [module] })
   const logged = vi.spyOn(Logger.prototype, 'error').mockImplementation(() => {})
   try {
@@ -101,17 +102,17 @@ test('a store that cannot be closed is logged, and does not keep the application
 })
 
 test('an application does not start with a manager that was closed with an earlier one', async () => {
-  const module = TokenModule.forRoot({ config, revocation: createMemoryStore() })
+  const module = TokenModule.forRoot({ config, store: createMemoryStore() })
   await (await start([], { imports: [module] })).close()
   await expect(start([], { imports: [module] })).rejects.toThrow('forRootAsync')
 })
 
 test('applications that follow each other have managers of their own with forRootAsync', async () => {
-  const module = TokenModule.forRootAsync({ useFactory: () => ({ config, revocation: createMemoryStore() }) })
+  const module = TokenModule.forRootAsync({ useFactory: () => ({ config, store: createMemoryStore() }) })
   await (await start([], { imports: [module] })).close()
   const { app, close } = await start([], { imports: [module] })
   const tokens = app.get(TokenManager)
-  expect((await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).sub).toBe('ada')
+  expect((await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).sub).toBe('ada')
   await close()
 })
 

@@ -27,7 +27,7 @@ interface IoServer {
 /** An application whose only gateway is in the namespace `/chat`. */
 async function start() {
   const { config } = createManager().tokens
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
   let server: IoServer | undefined
 
   @WebSocketGateway({ namespace: 'chat' })
@@ -45,7 +45,7 @@ async function start() {
         protectSockets(new IoAdapter(app), tokens, { until: 'session', every: '1s' }),
       ),
   })
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
   const authorization = `Bearer ${accessToken}`
   const connect = (namespace: string, options: object = {}): ClientSocket => {
     const socket = io(`http://127.0.0.1:${port}${namespace}`, {
@@ -57,7 +57,7 @@ async function start() {
     opened.push(socket)
     return socket
   }
-  const logOut = async () => tokens.logout(await tokens.verifyToken(accessToken))
+  const logOut = async () => tokens.logout(await tokens.verify(accessToken))
   return { port, authorization, server: server as unknown as IoServer, connect, logOut }
 }
 

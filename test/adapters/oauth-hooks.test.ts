@@ -19,7 +19,7 @@ const failWithResponse = (): never => {
   throw new Response('a response of another service')
 }
 // A function that looks something up with a token of its own.
-const failWithTokenError = (): Promise<never> => tokens.verifyToken('x') as Promise<never>
+const failWithTokenError = (): Promise<never> => tokens.verify('x') as Promise<never>
 
 type Options = Partial<RevocationRouteOptions<TestClient>>
 const HOOKS: readonly (readonly [string, Options])[] = [
@@ -46,6 +46,6 @@ describe.each(Object.entries(MOUNTS))('in %s', (_name, start) => {
       body: new URLSearchParams({ token }).toString(),
     })
     expect(response.status).toBe(500)
-    await expect(tokens.verifyToken(token)).resolves.toMatchObject({ sub: 'ada' })
+    await expect(tokens.verify(token)).resolves.toMatchObject({ sub: 'ada' })
   })
 })

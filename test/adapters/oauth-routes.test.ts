@@ -24,7 +24,7 @@ function createMetadata(issuer = ISSUER): MountableRoutes {
   const { config } = createRevocable().tokens
   const server = { response_types_supported: ['none'] }
   const resource = { resource: 'https://id.example/api' }
-  return createMetadataRoutes({ config, jwks: () => KEYS }, { issuer, server, resource })
+  return createMetadataRoutes({ config, keys: { jwks: () => KEYS } }, { issuer, server, resource })
 }
 
 const postForm = (
@@ -97,12 +97,12 @@ describe.each(Object.entries(MOUNTS))('in %s', (_name, start) => {
     const url = await run(createRevocationRoute(tokens, { client }))
     const events: object[] = []
     tokens.on('loggedOut', (event) => events.push(event))
-    const { refreshToken: token } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken: token } = await tokens.sessions.open({ uid: 'ada' })
     const response = await postForm(`${url}/oauth/revoke`, { token }, { 'user-agent': 'Test/1' })
     expect([response.status, await response.text()]).toEqual([200, ''])
     const ip = expect.stringMatching(/^(?:127\.0\.0\.1|192\.0\.2\.1)$/) as string
     expect(events).toMatchObject([{ sub: 'ada', userAgent: 'Test/1', ip }])
-    await expect(tokens.verifyToken(token, { type: 'refresh' })).rejects.toMatchObject({
+    await expect(tokens.verify(token, { type: 'refresh' })).rejects.toMatchObject({
       code: 'TOKEN_REVOKED',
     })
   })
@@ -189,7 +189,7 @@ test('two issuers with such paths are mounted in one application', async () => {
   for (const issuer of issuers) {
     const { config } = createRevocable().tokens
     const server = { response_types_supported: ['none'] }
-    const routes = createMetadataRoutes({ config, jwks: () => KEYS }, { issuer, server })
+    const routes = createMetadataRoutes({ config, keys: { jwks: () => KEYS } }, { issuer, server })
     await fastify.register(mountFastify(routes))
     elysia.use(mountElysia(routes))
   }

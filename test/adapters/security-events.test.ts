@@ -50,10 +50,10 @@ describe.each(Object.entries(MOUNTS))('receivers in %s', (_name, start) => {
     const body = () => new URLSearchParams({ logout_token: logoutToken() })
     const token = accessToken(ID, 'ada')
     expect((await fetch(`${app.url}/auth`, { method: 'POST', body: 'logout_token=x' })).status).toBe(400)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     const answer = await fetch(`${app.url}/auth`, { method: 'POST', body: body() })
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-store'])
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
     expect((await fetch(`${app.url}/auth`)).status).toBe(405)
   })
 
@@ -68,7 +68,7 @@ describe.each(Object.entries(MOUNTS))('receivers in %s', (_name, start) => {
       body: eventToken(`${CAEP}session-revoked`, ADA),
     })
     expect([answer.status, await answer.text()]).toEqual([202, ''])
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   test('a Global Token Revocation request', async () => {
@@ -83,7 +83,7 @@ describe.each(Object.entries(MOUNTS))('receivers in %s', (_name, start) => {
       body: JSON.stringify({ sub_id: ADA }),
     })
     expect([answer.status, await answer.text()]).toEqual([204, ''])
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   test.each(['toUid', 'onLogout'])('%s that throws is a 5xx without what it has thrown', async (option) => {
@@ -133,5 +133,5 @@ test('Express, behind a parser of forms', async () => {
   const twice = [1, 2].map((): [string, string] => ['logout_token', logoutToken()])
   expect((await send(twice)).status).toBe(400)
   expect((await send([['logout_token', logoutToken()]])).status).toBe(200)
-  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
 })

@@ -9,6 +9,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, PATIENT, SECRET } from '../helpers/manager.js'
 import { type EchoClient, SOCKET_SERVERS } from '../helpers/socket-servers.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const ORIGIN = 'https://app.example'
 const POLICY: UpgradePolicy = { until: 'session', origins: [ORIGIN] }
@@ -33,11 +34,11 @@ describe.each(SOCKET_SERVERS)('on $name, a socket that follows its session', ({ 
       ...PATIENT,
       ...fields,
     })
-    const tokens = new TokenManager({ config, clock, revocation })
+    const tokens = new TokenManager({ config, clock, store: revocation })
     await tokens.ready()
     const server = await create(tokens, POLICY, '1h')
     ended.push(() => server.close())
-    const pair = await tokens.createTokenPair({ uid: 'ada' })
+    const pair = await tokens.sessions.open({ uid: 'ada' })
     const open = async () => {
       vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
       const client = (await server.connect({ protocols: ['bearer', pair.accessToken] })) as EchoClient
@@ -70,17 +71,17 @@ describe.each(SOCKET_SERVERS)('on $name, a socket that follows its session', ({ 
     const { tokens, pair, open, pass } = await start()
     const client = await open()
     await pass(900)
-    await expect(tokens.verifyToken(pair.accessToken)).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
+    await expect(tokens.verify(pair.accessToken)).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
     await pass(3600)
     expect(await client.send('still here')).toBe('ada: still here')
-    await tokens.logout(tokens.verifyTokenWithoutRevocation(pair.accessToken, { allowExpired: true }))
+    await tokens.logout(internalsOf(tokens).verifyWithoutRevocation(pair.accessToken, { allowExpired: true }))
     await pass(3600)
     expect(await client.closed).toBe(4401)
   })
 
   test.each<[string, (tokens: TokenManager) => Promise<unknown>]>([
-    ['its user', (tokens) => tokens.revokeUser('ada')],
-    ['everything', (tokens) => tokens.revokeAll()],
+    ['its user', (tokens) => tokens.revoke.user('ada')],
+    ['everything', (tokens) => tokens.revoke.all()],
   ])('is closed with 4401 after %s was revoked', async (_, revoke) => {
     const { tokens, open, pass } = await start()
     const client = await open()
@@ -114,7 +115,7 @@ describe.each(SOCKET_SERVERS)('on $name, a socket that follows its session', ({ 
     const { tokens, server, pair } = await start({}, { hasReplica: true })
     const client = (await server.connect({ protocols: ['bearer', pair.accessToken] })) as EchoClient
     expect(await client.send('hello')).toBe('ada: hello')
-    await tokens.logout(await tokens.verifyToken(pair.accessToken))
+    await tokens.logout(await tokens.verify(pair.accessToken))
     expect(await client.closed).toBe(4401)
   })
 })

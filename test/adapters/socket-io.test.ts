@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { Server, type Socket } from 'socket.io'
 import { io } from 'socket.io-client'
 import { afterEach, expect, test, vi } from 'vitest'
-import { protectSocketIo, type SocketIoProtection, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { protectSocketIo, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { SocketIoProtection } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createManager } from '../helpers/manager.js'
 
@@ -16,7 +17,7 @@ afterEach(async () => {
 /** A protected server with the namespaces `/`, `/early` and `/admin`, and a client that has logged in. */
 async function start(options: SocketIoProtection = { until: 'session', every: '1s' }) {
   const { config } = createManager().tokens
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
   const listener = createServer()
   const server = new Server(listener)
   ended.push(() => server.close())
@@ -26,14 +27,14 @@ async function start(options: SocketIoProtection = { until: 'session', every: '1
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const url = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
   const connect = (namespace: string, token = accessToken) => {
     const extraHeaders = { authorization: `Bearer ${token}` }
     const socket = io(url + namespace, { extraHeaders, reconnection: false, forceNew: true })
     ended.push(() => socket.disconnect())
     return socket
   }
-  const logOut = async () => tokens.logout(await tokens.verifyToken(accessToken))
+  const logOut = async () => tokens.logout(await tokens.verify(accessToken))
   return { tokens, server, readUpgrade, url, connect, logOut }
 }
 
@@ -106,7 +107,7 @@ test.each(['/', '/admin', '/early'])(
 test('a bug in the application is a 500 and a process warning', async () => {
   const { tokens, connect } = await start({})
   const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
-  tokens.authenticateUpgrade = () => Promise.reject(new Error('fault'))
+  tokens.sockets.authenticate = () => Promise.reject(new Error('fault'))
   const error = await new Promise((resolve) => connect('/').on('connect_error', resolve))
   expect(error).toMatchObject({ description: 500 })
   expect(warn).toHaveBeenCalledOnce()

@@ -52,7 +52,7 @@ test('a manager that only checks tokens is up, unless users have to log in there
   }
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-    revocation: { ...createMemoryStore(), revoke },
+    store: { ...createMemoryStore(), revoke },
   })
   const indicator = new TokenHealthIndicator(tokens)
   const degraded = {
@@ -84,7 +84,7 @@ describeWithOwnServer('redis', 'the health check of Terminus', () => {
     const { server, client } = await start()
     const tokens = new TokenManager({
       config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-      revocation: createRedisStore(client),
+      store: createRedisStore(client),
     })
     await tokens.ready()
     const { send } = await serveHealth(tokens)

@@ -8,7 +8,8 @@ import {
   inject,
   mount,
 } from '../../packages/tokenlib/src/frameworks/express.js'
-import { TokenConfig, type TokenEventName, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { TokenEventName } from '../../packages/tokenlib/src/kit.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
@@ -39,7 +40,7 @@ const config = new TokenConfig({
   // Two cores run a browser with 20 tabs beside this process.
   JWT_REVOCATION_TIMEOUT: '1s',
 })
-const tokens = new TokenManager({ config, revocation: await openStore() })
+const tokens = new TokenManager({ config, store: await openStore() })
 await tokens.ready()
 
 /** Before the answer is sent, so that nothing is missing after a kill. */

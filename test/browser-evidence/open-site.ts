@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import type { SessionClient, TokenEventName } from '../../packages/tokenlib/src/index.js'
+import type { SessionClient, TokenEventName } from '../../packages/tokenlib/src/kit.js'
 import { createGuardedFolder } from '../helpers/servers/guarded-folder.js'
 import { type RunningServer, startServerProcess } from '../helpers/servers/server-process.js'
 import { startRedis } from '../helpers/servers/start-redis.js'

@@ -53,7 +53,7 @@ export function createApplication(tokens: TokenManager): Application {
   ]
   const logIn = async ({ url = '' }: IncomingMessage): Promise<Outcome> => {
     const [, sub = ''] = url.split('?uid=')
-    return { sub, cookies: toCookies(await tokens.createTokenPair({ uid: sub })) }
+    return { sub, cookies: toCookies(await tokens.sessions.open({ uid: sub })) }
   }
   const addNote = ({ sub = '' }): Outcome => {
     notes.push(sub)
@@ -82,8 +82,8 @@ export function createApplication(tokens: TokenManager): Application {
     // What the application would be without the protection: it shows that an attack can succeed at all.
     'POST /unprotected': async (request) => addNote(await tokens.require({ csrf: false })(request)),
     'POST /refresh': async (request) => {
-      const pair = await tokens.refresh(request)
-      return { sub: (await tokens.verifyToken(pair.accessToken)).sub, cookies: toCookies(pair) }
+      const pair = await tokens.sessions.refresh(request)
+      return { sub: (await tokens.verify(pair.accessToken)).sub, cookies: toCookies(pair) }
     },
     'POST /logout': async (request) => {
       const payload = await tokens.accessTokenRequired(request)
@@ -122,7 +122,7 @@ export function createApplication(tokens: TokenManager): Application {
     upgrade(request, socket, head, own) {
       // Whoever takes any origin for their own has no protection.
       const origin = request.url === '/unprotected' ? (request.headers.origin ?? '') : own
-      tokens.authenticateUpgrade(request, { origins: [origin] }).then(
+      tokens.sockets.authenticate(request, { origins: [origin] }).then(
         ({ payload }) => sockets.handleUpgrade(request, socket, head, (client) => client.send(payload.sub)),
         (error: unknown) =>
           socket.end(`HTTP/1.1 ${isTokenError(error) ? '401 Unauthorized' : '500 Error'}\r\n\r\n`),

@@ -5,8 +5,8 @@ import { openConsoleSite, openPage } from './open-console.js'
 describeWithChromium('what a console does with answers that come late, and without any', (browser) => {
   test('the sessions of a user who is not asked for any more are not shown', async () => {
     const site = await openConsoleSite()
-    await site.tokens.createTokenPair({ uid: 'slow' }, { userAgent: 'Slow/1' })
-    await site.tokens.createTokenPair({ uid: 'ada' }, { userAgent: 'Ada/1' })
+    await site.tokens.sessions.open({ uid: 'slow' }, { userAgent: 'Slow/1' })
+    await site.tokens.sessions.open({ uid: 'ada' }, { userAgent: 'Ada/1' })
     const { page, problems } = await openPage(browser(), site.app)
     let release = (): void => undefined
     const released = new Promise<void>((resolve) => (release = resolve))
@@ -32,7 +32,7 @@ describeWithChromium('what a console does with answers that come late, and witho
 
   test('until an answer comes, the heading, the rows and the button are those of the same user', async () => {
     const site = await openConsoleSite()
-    await site.tokens.createTokenPair({ uid: 'ada' }, { userAgent: 'Ada/1' })
+    await site.tokens.sessions.open({ uid: 'ada' }, { userAgent: 'Ada/1' })
     const { page } = await openPage(browser(), site.app)
     await page.route('**/api/sessions?user=slow', () => undefined)
     await page.goto(`${site.app}/open/`)
@@ -80,14 +80,14 @@ describeWithChromium('what a console does with answers that come late, and witho
     const { page, problems } = await openPage(browser(), site.app)
     await page.goto(`${site.app}/open/`)
     await page.getByText('Only what this process').waitFor()
-    await site.tokens.revokeUser('ada', { note: 'before' })
+    await site.tokens.revoke.user('ada', { note: 'before' })
     await page.getByText('Reason: before').waitFor()
 
     // Browsers under automation keep every tab visible.
     const ended = page.waitForEvent('requestfailed', (request) => request.url().endsWith('/api/live'))
     await page.evaluate(setHidden(true))
     await ended
-    await site.tokens.revokeUser('bob', { note: 'meanwhile' })
+    await site.tokens.revoke.user('bob', { note: 'meanwhile' })
     await page.evaluate(setHidden(false))
     await page.getByText('Reason: meanwhile').waitFor()
     // What the new stream repeats is not shown again.
@@ -107,7 +107,7 @@ describeWithChromium('what a console does with answers that come late, and witho
 
   test.each([320, 1100])('at %d pixels nothing sticks out of its section', async (width) => {
     const site = await openConsoleSite()
-    await site.tokens.createTokenPair(
+    await site.tokens.sessions.open(
       { uid: 'ada' },
       { ip: '2001:db8::ffff:192.0.2.1', userAgent: 'W'.repeat(200) },
     )

@@ -11,8 +11,8 @@ const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefo
 describeWithChromium('the console in a real browser', (browser) => {
   test('an operator lists sessions, revokes one with a reason and sees it live', async () => {
     const site = await openConsoleSite()
-    await site.tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: FIREFOX })
-    await site.tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.2', userAgent: 'Chrome/141' })
+    await site.tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: FIREFOX })
+    await site.tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.2', userAgent: 'Chrome/141' })
     const { page, problems } = await openPage(browser(), site.app)
     await page.goto(`${site.app}/login`)
     await page.goto(`${site.app}/console`)
@@ -33,10 +33,7 @@ describeWithChromium('the console in a real browser', (browser) => {
 
   test('text of users, clients and errors stays text', async () => {
     const site = await openConsoleSite()
-    await site.tokens.createTokenPair(
-      { uid: INJECTION },
-      { ip: INJECTION.slice(0, 60), userAgent: INJECTION },
-    )
+    await site.tokens.sessions.open({ uid: INJECTION }, { ip: INJECTION.slice(0, 60), userAgent: INJECTION })
     const { page, problems } = await openPage(browser(), site.app)
     await page.goto(`${site.app}/open/`)
     await page.getByLabel('User id').fill(INJECTION)
@@ -75,7 +72,7 @@ describeWithChromium('the console in a real browser', (browser) => {
       'ada\nKey 1 revoked',
       'ada      by grace',
     ]
-    for (const id of ids) await site.tokens.revokeUser(id, { actor: 'bob' })
+    for (const id of ids) await site.tokens.revoke.user(id, { actor: 'bob' })
     const log = page.getByRole('log')
     await log
       .getByRole('listitem')

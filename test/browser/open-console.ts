@@ -39,8 +39,8 @@ export async function openConsoleSite(): Promise<ConsoleSite> {
     JWT_TOKEN_LOCATION: 'cookies',
     JWT_COOKIE_SECURE: false,
   })
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
-  const guarded = createConsole(tokens, { allow: tokens.scopesRequired('operator') })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
+  const guarded = createConsole(tokens, { allow: tokens.require({ scopes: ['operator'] }) })
   const open = createConsole(tokens, { allow: () => 'anybody', path: '/open' })
   const revoked: TokenEvents['revoked'][] = []
   tokens.on('revoked', (event) => revoked.push(event))
@@ -49,7 +49,7 @@ export async function openConsoleSite(): Promise<ConsoleSite> {
     const { hostname, pathname, searchParams } = new URL(request.url)
     if (hostname === EVIL) return createHtml(searchParams.get('html') ?? '')
     if (pathname === '/login') {
-      const { accessToken } = await tokens.createTokenPair({ uid: 'grace' }, { scopes: ['operator'] })
+      const { accessToken } = await tokens.sessions.open({ uid: 'grace' }, { scopes: ['operator'] })
       const response = createHtml('Logged in')
       for (const cookie of setAccessCookies(tokens, accessToken))
         response.headers.append('set-cookie', cookie)

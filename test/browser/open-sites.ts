@@ -51,7 +51,7 @@ export async function openSites(options: (origins: SiteOrigins) => TokenConfigOp
     JWT_TOKEN_LOCATION: 'cookies',
     ...options(origins),
   })
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
   const application = createApplication(tokens)
 
   server.on('request', (request, response) => {

@@ -8,16 +8,19 @@ import {
   type StandardClaims,
 } from '../../packages/tokenlib/src/tokens/payload.js'
 import {
-  TokenAudienceError,
   type TokenConfigOptions,
-  TokenDecodeError,
   TokenExpiredError,
   TokenIssuerError,
+} from '../../packages/tokenlib/src/index.js'
+import {
+  TokenAudienceError,
+  TokenDecodeError,
   TokenNotYetValidError,
   TokenSignatureError,
-} from '../../packages/tokenlib/src/index.js'
+} from '../../packages/tokenlib/src/errors.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const RULES: ClaimRules = { leeway: 10, issuers: [], audience: [], requiredClaims: [], maxAge: null }
 const check = (claims: object, rules: Partial<ClaimRules> = {}) =>
@@ -124,12 +127,12 @@ describe('time', () => {
     const { tokens, clock } = createManager()
     const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: 60 })
     clock.seconds = NOW + 59.999
-    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token).sub).toBe('u')
     clock.seconds = NOW + 60
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenExpiredError)
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenDecodeError)
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(TokenExpiredError)
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(TokenDecodeError)
     try {
-      tokens.verifyTokenWithoutRevocation(token)
+      internalsOf(tokens).verifyWithoutRevocation(token)
     } catch (error) {
       expect(error).toMatchObject({ code: 'TOKEN_EXPIRED', expiredAt: NOW + 60 })
     }
@@ -145,7 +148,7 @@ describe('time', () => {
       [61, false],
     ] as const) {
       clock.seconds = NOW + 100 + late
-      const verify = () => tokens.verifyTokenWithoutRevocation(token)
+      const verify = () => internalsOf(tokens).verifyWithoutRevocation(token)
       if (passes) expect(verify).not.toThrow()
       else expect(verify).toThrow(TokenExpiredError)
     }
@@ -157,13 +160,15 @@ describe('time', () => {
       const issue = createManager({ JWT_ENCODE_NBF: nbf })
       issue.clock.seconds = NOW + 30
       const token = issue.tokens.createAccessToken({ uid: 'u' })
-      expect(() => createManager().tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenNotYetValidError)
-      expect(() =>
-        createManager({ JWT_DECODE_LEEWAY: '29s' }).tokens.verifyTokenWithoutRevocation(token),
-      ).toThrow(TokenNotYetValidError)
-      expect(createManager({ JWT_DECODE_LEEWAY: '30s' }).tokens.verifyTokenWithoutRevocation(token).sub).toBe(
-        'u',
+      expect(() => internalsOf(createManager().tokens).verifyWithoutRevocation(token)).toThrow(
+        TokenNotYetValidError,
       )
+      expect(() =>
+        internalsOf(createManager({ JWT_DECODE_LEEWAY: '29s' }).tokens).verifyWithoutRevocation(token),
+      ).toThrow(TokenNotYetValidError)
+      expect(
+        internalsOf(createManager({ JWT_DECODE_LEEWAY: '30s' }).tokens).verifyWithoutRevocation(token).sub,
+      ).toBe('u')
     },
   )
 
@@ -171,17 +176,17 @@ describe('time', () => {
     const { tokens, clock } = createManager()
     const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: false })
     clock.seconds += 200 * 365 * DAY
-    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token).sub).toBe('u')
   })
 
   test('VAL-17 the payload of an expired token can be read on request, if nothing else is wrong', () => {
     const { tokens, clock } = createManager()
     const token = tokens.createAccessToken({ uid: 'u' })
     clock.seconds += DAY
-    expect(tokens.verifyTokenWithoutRevocation(token, { allowExpired: true }).sub).toBe('u')
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenExpiredError)
+    expect(internalsOf(tokens).verifyWithoutRevocation(token, { allowExpired: true }).sub).toBe('u')
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(TokenExpiredError)
     expect(() =>
-      tokens.verifyTokenWithoutRevocation(`${token.slice(0, -4)}AAAA`, { allowExpired: true }),
+      internalsOf(tokens).verifyWithoutRevocation(`${token.slice(0, -4)}AAAA`, { allowExpired: true }),
     ).toThrow(TokenDecodeError)
   })
 })
@@ -189,7 +194,7 @@ describe('time', () => {
 describe('required claims', () => {
   const { tokens: free } = createManager()
   const verify = (JWT_REQUIRED_CLAIMS: string | string[], claims: object) => () =>
-    createManager({ JWT_REQUIRED_CLAIMS }).tokens.verifyTokenWithoutRevocation(
+    internalsOf(createManager({ JWT_REQUIRED_CLAIMS }).tokens).verifyWithoutRevocation(
       free.createAccessToken({ uid: 'u', ...claims }),
     )
 
@@ -225,15 +230,15 @@ describe('required claims', () => {
     ]) {
       expect(create).toThrow(naming('TypeError', 'tenant', 'JWT_REQUIRED_CLAIMS'))
     }
-    await expect(tokens.createTokenPair({ uid: 'u' })).rejects.toThrow(naming('TypeError', 'tenant'))
+    await expect(tokens.sessions.open({ uid: 'u' })).rejects.toThrow(naming('TypeError', 'tenant'))
     expect(
-      tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u', tenant: 'a' })).tenant,
+      internalsOf(tokens).verifyWithoutRevocation(tokens.createAccessToken({ uid: 'u', tenant: 'a' })).tenant,
     ).toBe('a')
   })
 
   test('the subject is there as sub, also where another claim carries it', () => {
     const { tokens } = createManager({ JWT_REQUIRED_CLAIMS: ['sub', 'user'], JWT_IDENTITY_CLAIM: 'user' })
-    expect(tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
   })
 })
 
@@ -242,19 +247,19 @@ describe('the age of a token', () => {
     const { tokens, clock } = createManager({ JWT_MAX_TOKEN_AGE: '1h', JWT_DECODE_LEEWAY: '10s' })
     const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: false })
     clock.seconds = NOW + 3609.9
-    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token).sub).toBe('u')
     clock.seconds = NOW + 3610
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(
       expect.objectContaining({ code: 'TOKEN_EXPIRED', expiredAt: NOW + 3600 }),
     )
-    expect(tokens.verifyTokenWithoutRevocation(token, { allowExpired: true }).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token, { allowExpired: true }).sub).toBe('u')
   })
 
   test('a token that expires sooner says so itself', () => {
     const { tokens, clock } = createManager({ JWT_MAX_TOKEN_AGE: '1h' })
     const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: 60 })
     clock.seconds = NOW + 7200
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(
       expect.objectContaining({ expiredAt: NOW + 60 }),
     )
   })
@@ -262,8 +267,8 @@ describe('the age of a token', () => {
   test('a token that does not say when it was made is refused', () => {
     const { tokens } = createManager({ JWT_MAX_TOKEN_AGE: '1h' })
     const token = signClaims({ sub: 'u', type: 'access' })
-    expect(createManager().tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+    expect(internalsOf(createManager().tokens).verifyWithoutRevocation(token).sub).toBe('u')
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(
       expect.objectContaining({ code: 'TOKEN_INVALID', message: expect.stringContaining('"iat"') as string }),
     )
   })
@@ -279,7 +284,7 @@ function signClaims(claims: object): string {
 
 describe('issuer and audience', () => {
   const verify = (encode: TokenConfigOptions, decode: TokenConfigOptions) => () =>
-    createManager(decode).tokens.verifyTokenWithoutRevocation(
+    internalsOf(createManager(decode).tokens).verifyWithoutRevocation(
       createManager(encode).tokens.createAccessToken({ uid: 'u' }),
     )
 
@@ -323,14 +328,14 @@ describe('issuer and audience', () => {
   test('VAL-05 an empty list of audiences is for nobody', () => {
     const token = createManager().tokens.createAccessToken({ uid: 'u' }, { audience: [] })
     expect(() =>
-      createManager({ JWT_DECODE_AUDIENCE: 'a' }).tokens.verifyTokenWithoutRevocation(token),
+      internalsOf(createManager({ JWT_DECODE_AUDIENCE: 'a' }).tokens).verifyWithoutRevocation(token),
     ).toThrow(TokenAudienceError)
   })
 })
 
 test('VAL-02 ERR-09 a wrong signature is a signature error, which is a decode error', () => {
   const token = createManager({ JWT_SECRET_KEY: randomBytes(32) }).tokens.createAccessToken({ uid: 'u' })
-  const verify = () => createManager().tokens.verifyTokenWithoutRevocation(token)
+  const verify = () => internalsOf(createManager().tokens).verifyWithoutRevocation(token)
   expect(verify).toThrow(TokenSignatureError)
   expect(verify).toThrow(TokenDecodeError)
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { CreateTokenOptions, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createManager, NOW, openToken } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const DAY = 86_400
 
@@ -78,11 +79,11 @@ describe('the claims of a new token', () => {
     const { tokens, clock } = createManager()
     const token = tokens.createAccessToken({ uid: 'u' }, { notBefore: '5m' })
     clock.seconds += 299
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(
       expect.objectContaining({ code: 'TOKEN_NOT_YET_VALID' }),
     )
     clock.seconds += 1
-    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token).sub).toBe('u')
   })
 
   test('CRE-16 headers of the call appear, and alg, typ and kid cannot be replaced', () => {
@@ -90,7 +91,7 @@ describe('the claims of a new token', () => {
     const { header } = openToken(tokens.createAccessToken({ uid: 'u' }, { headers: { region: 'eu' } }))
     expect(header).toMatchObject({ region: 'eu', alg: 'HS256', typ: 'JWT' })
     expect(
-      tokens.verifyTokenWithoutRevocation(
+      internalsOf(tokens).verifyWithoutRevocation(
         tokens.createAccessToken({ uid: 'u' }, { headers: { region: 'eu' } }),
       ).sub,
     ).toBe('u')
@@ -153,7 +154,7 @@ describe('expiry', () => {
     const { tokens, clock } = createManager()
     const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: false })
     clock.seconds += 1000 * 365 * DAY
-    expect(tokens.verifyTokenWithoutRevocation(token)).not.toHaveProperty('exp')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token)).not.toHaveProperty('exp')
   })
 
   test.each<object>([
@@ -243,7 +244,7 @@ describe('what cannot be given', () => {
 describe('pairs', () => {
   test('CRE-22 a pair has one subject and session, two types and two strings', async () => {
     const { tokens } = createManager()
-    const pair = await tokens.createTokenPair({ uid: 'u' })
+    const pair = await tokens.sessions.open({ uid: 'u' })
     const access = openToken(pair.accessToken).claims
     const refresh = openToken(pair.refreshToken).claims
     expect(pair.tokenType).toBe('bearer')
@@ -255,7 +256,7 @@ describe('pairs', () => {
 
   test('CRE-23 expiry and scopes are separate, claims and audience shared', async () => {
     const { tokens } = createManager()
-    const pair = await tokens.createTokenPair(
+    const pair = await tokens.sessions.open(
       { uid: 'u', age: 3 },
       {
         audience: 'api',
@@ -280,7 +281,7 @@ describe('pairs', () => {
   test('CRE-23 an expiry of one token replaces the shared one, whichever way they are written', async () => {
     const { tokens } = createManager()
     const expiresAt = new Date((NOW + 500) * 1000)
-    const pair = await tokens.createTokenPair({ uid: 'u' }, { expiresAt, access: { expiresIn: 60 } })
+    const pair = await tokens.sessions.open({ uid: 'u' }, { expiresAt, access: { expiresIn: 60 } })
     expect(openToken(pair.accessToken).claims['exp']).toBe(NOW + 60)
     expect(openToken(pair.refreshToken).claims['exp']).toBe(NOW + 500)
   })
@@ -288,7 +289,7 @@ describe('pairs', () => {
   test('a session id starts with the millisecond the session started in', async () => {
     const { tokens, clock } = createManager()
     clock.seconds = NOW + 0.123
-    const { sid } = openToken((await tokens.createTokenPair({ uid: 'u' })).accessToken).claims
+    const { sid } = openToken((await tokens.sessions.open({ uid: 'u' })).accessToken).claims
     const bytes = Buffer.from(String(sid), 'base64url')
     expect(bytes).toHaveLength(16)
     expect(bytes.readUIntBE(0, 6)).toBe(NOW * 1000 + 123)
@@ -326,14 +327,14 @@ describe('issuer and notBefore of one token', () => {
 
 test('a refresh near the end of a session is not refused for a late start of its access token', async () => {
   const { tokens, clock } = createRevocable({ JWT_REFRESH_TOKEN_EXPIRES: '1h', JWT_REFRESH_GRACE: 0 })
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   clock.seconds += 3300
-  const next = await tokens.refresh(refreshToken, { access: { notBefore: '10m' } })
+  const next = await tokens.sessions.refresh(refreshToken, { access: { notBefore: '10m' } })
   expect(openToken(next.accessToken).claims).toMatchObject({ nbf: NOW + 3900, exp: NOW + 3600 })
 })
 
 test('a refreshed pair keeps its issuer', async () => {
   const { tokens } = createRevocable({ JWT_ENCODE_ISSUER: 'configured' })
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' }, { issuer: 'own' })
-  expect(openToken((await tokens.refresh(refreshToken)).accessToken).claims['iss']).toBe('own')
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' }, { issuer: 'own' })
+  expect(openToken((await tokens.sessions.refresh(refreshToken)).accessToken).claims['iss']).toBe('own')
 })

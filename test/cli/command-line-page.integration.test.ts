@@ -15,13 +15,13 @@ const page = readFileSync(PAGE, 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-cli-'))
 const database = new DatabaseSync(join(folder, 'tokens.db'))
 const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
-const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
+const tokens = new TokenManager({ config, store: createSqliteStore(database) })
 const files = new Map<string, string>()
 
 beforeAll(async () => {
-  await tokens.createTokenPair({ uid: 'ada' }, { ip: '203.0.113.4', userAgent: 'curl/8.5.0' })
+  await tokens.sessions.open({ uid: 'ada' }, { ip: '203.0.113.4', userAgent: 'curl/8.5.0' })
   const client = { ip: '198.51.100.7', userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/145.0' }
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada', team: 'engines' }, client)
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada', team: 'engines' }, client)
   files.set('token.txt', accessToken)
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
   const exp = Math.floor(systemClock() / 1000) - 200

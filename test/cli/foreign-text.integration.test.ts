@@ -70,8 +70,8 @@ describe.runIf(hasScript)('on a pseudo terminal', () => {
     beforeAll(async () => {
       await store.migrate()
       const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
-      const tokens = new TokenManager({ config, revocation: store })
-      await tokens.createTokenPair({ uid: 'ada' })
+      const tokens = new TokenManager({ config, store })
+      await tokens.sessions.open({ uid: 'ada' })
       const text = `'${HOSTILE}'`
       await pool.query(`create function refuse() returns trigger language plpgsql as
         $$ begin raise exception using message = ${text}; end $$`)
@@ -96,8 +96,8 @@ describe.runIf(hasScript)('on a pseudo terminal', () => {
     const path = join(newFolder(), 'tokens.db')
     const database = new DatabaseSync(path)
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
-    const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
-    await tokens.createTokenPair({ uid: HOSTILE, [HOSTILE]: HOSTILE }, { userAgent: HOSTILE })
+    const tokens = new TokenManager({ config, store: createSqliteStore(database) })
+    await tokens.sessions.open({ uid: HOSTILE, [HOSTILE]: HOSTILE }, { userAgent: HOSTILE })
     const token = tokens.createAccessToken({ uid: HOSTILE, [HOSTILE]: HOSTILE })
     database.close()
     const env = { TOKENLIB_STORE: `sqlite:${path}`, JWT_SECRET_KEY: SECRET }

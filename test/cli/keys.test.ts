@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { calculateJwkThumbprint, exportJWK, importSPKI } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { type Algorithm, type Jwk, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/kit.js'
 import { ALL_ALGORITHMS } from '../helpers/keys.js'
 import { runCommand } from './test-terminal.js'
 
@@ -20,7 +21,7 @@ const newFolder = (): string => mkdtempSync(join(tmpdir(), 'tokenlib-cli-'))
 
 async function roundTrip(env: Readonly<Record<string, string | undefined>>): Promise<TokenManager> {
   const tokens = new TokenManager({ config: TokenConfig.fromEnv({}, env) })
-  const { sub } = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+  const { sub } = await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
   expect(sub).toBe('ada')
   return tokens
 }
@@ -41,7 +42,7 @@ describe('secret', () => {
     const { secret, bits, kid } = result.json<{ secret: string; bits: number; kid: string }>()
     expect(Buffer.from(secret, 'base64url')).toHaveLength(Number(bytes))
     expect(bits).toBe(Number(bytes) * 8)
-    expect((await roundTrip({ JWT_SECRET_KEY: secret, JWT_ALGORITHM: algorithm })).keyId).toBe(kid)
+    expect((await roundTrip({ JWT_SECRET_KEY: secret, JWT_ALGORITHM: algorithm })).keys.current).toBe(kid)
   })
 
   test('two calls give two secrets, and a terminal is told what to do with them', async () => {
@@ -66,13 +67,13 @@ describe('keygen', () => {
     expect(keys.public.jwk).toMatchObject({ kid: keys.kid, alg: algorithm, use: 'sig' })
     expect(Object.keys(keys.public.jwk)).not.toContain('d')
     const pem = await roundTrip({ JWT_ALGORITHM: algorithm, JWT_PRIVATE_KEY: keys.private?.pem })
-    expect(pem.keyId).toBe(keys.kid)
+    expect(pem.keys.current).toBe(keys.kid)
   })
 
   test('--format env is a file that the environment is read from, with the kid', async () => {
     const { stdout, stderr } = await runCommand(['keygen', '--format', 'env', '--kid', 'signing-2026'])
     const env = parseEnv(stdout) as Record<string, string>
-    expect((await roundTrip(env)).keyId).toBe('signing-2026')
+    expect((await roundTrip(env)).keys.current).toBe('signing-2026')
     expect(stderr).toBe('kid signing-2026\n')
   })
 

@@ -45,7 +45,7 @@ function testStore({ url, drivers, namespace, open }: StoreCase): void {
   let tokens: TokenManager
   beforeAll(async () => {
     opened = await open()
-    tokens = new TokenManager({ config, revocation: opened.store })
+    tokens = new TokenManager({ config, store: opened.store })
     await tokens.ready()
   })
   afterAll(async () => {
@@ -56,7 +56,7 @@ function testStore({ url, drivers, namespace, open }: StoreCase): void {
   test.each(drivers)('with %s: sessions, verify, revoke, prune', async (driver) => {
     const cwd = folderWith(driver)
     const user = `ada of ${driver}`
-    const { accessToken } = await tokens.createTokenPair({ uid: user }, { ip: '10.0.0.7' })
+    const { accessToken } = await tokens.sessions.open({ uid: user }, { ip: '10.0.0.7' })
     const listed = await tokenlib(['sessions', user, '--json'], { env, cwd })
     expect(listed).toMatchObject({ exitCode: 0, stderr: '' })
     expect((JSON.parse(listed.stdout) as { sessions: unknown[] }).sessions).toHaveLength(1)
@@ -66,7 +66,7 @@ function testStore({ url, drivers, namespace, open }: StoreCase): void {
     const revoked = await tokenlib(['revoke', 'user', user, '--yes'], { env, cwd })
     expect(revoked.exitCode).toBe(0)
     expect(revoked.stdout).toContain('Live sessions left: 0')
-    await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await expect(tokens.verify(accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
     const refused = await check()
     expect(refused.exitCode).toBe(1)
     expect(await tokenlib(['prune'], { env, cwd })).toMatchObject({ exitCode: 0, stderr: '' })

@@ -15,15 +15,15 @@ describeWithPostgres('tables in a schema of their own', (url) => {
     for (const store of stores) await store.migrate()
     const [other, tokens] = stores.map((revocation) => {
       const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT })
-      return new TokenManager({ config, revocation })
+      return new TokenManager({ config, store: revocation })
     }) as [TokenManager, TokenManager]
-    for (const manager of [other, tokens]) await manager.createTokenPair({ uid: 'ada' })
+    for (const manager of [other, tokens]) await manager.sessions.open({ uid: 'ada' })
 
     const env = { TOKENLIB_STORE: `${url}?options=-csearch_path%3Dauth` }
     const revoked = await runCommand(['revoke', 'user', 'ada', '--yes'], { env })
     expect(revoked.exitCode, revoked.stderr).toBe(0)
-    expect(await tokens.listSessions('ada')).toHaveLength(0)
-    expect(await other.listSessions('ada')).toHaveLength(1)
+    expect(await tokens.sessions.list('ada')).toHaveLength(0)
+    expect(await other.sessions.list('ada')).toHaveLength(1)
     const found = await runCommand(['doctor', '--json'], { env })
     expect(found.stdout).toContain('postgres-tables')
   })

@@ -20,7 +20,7 @@ const withoutKey = { TOKENLIB_STORE: env.TOKENLIB_STORE }
 const database = new DatabaseSync(path)
 // Without a grace, a session moves on at every refresh.
 const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REFRESH_GRACE: 0, ...PATIENT })
-const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
+const tokens = new TokenManager({ config, store: createSqliteStore(database) })
 
 beforeAll(() => tokens.ready())
 afterAll(() => database.close())
@@ -29,8 +29,8 @@ let users = 0
 const newUser = (): string => `user-${++users}`
 
 async function logIn(uid: string): Promise<{ accessToken: string; refreshToken: string; sid: string }> {
-  const pair = await tokens.createTokenPair({ uid }, { ip: '10.0.0.7', userAgent: 'Browser\u001B[2J/1' })
-  const { sid = '' } = await tokens.verifyToken(pair.accessToken)
+  const pair = await tokens.sessions.open({ uid }, { ip: '10.0.0.7', userAgent: 'Browser\u001B[2J/1' })
+  const { sid = '' } = await tokens.verify(pair.accessToken)
   return { ...pair, sid }
 }
 
@@ -43,7 +43,7 @@ describe('verify', () => {
     const valid = await runCommand(['verify', accessToken, '--json'], { env })
     expect(valid.exitCode).toBe(0)
     expect(valid.json()).toMatchObject({ valid: true, revocation: 'checked', claims: { sid } })
-    await tokens.revokeSession(sid)
+    await tokens.revoke.session(sid)
     const refused = await runCommand(['verify', '-'], { env, input: accessToken })
     expect(refused.exitCode).toBe(1)
     expect(refused.stdout).toContain('TOKEN_REVOKED')
@@ -66,7 +66,7 @@ describe('verify', () => {
     const line = [(await logIn(newUser())).refreshToken]
     for (let call = 0; call < 2; call++) expect(await verify(line[0])).toEqual([0, null])
     for (let times = 0; times < 3; times++) {
-      line.push(String((await tokens.refresh(line.at(-1) ?? '')).refreshToken))
+      line.push(String((await tokens.sessions.refresh(line.at(-1) ?? '')).refreshToken))
     }
     expect(await verify(line[0])).toEqual([1, 'TOKEN_REVOKED'])
     expect(await verify(line[1])).toEqual([1, 'REFRESH_SUPERSEDED'])
@@ -117,16 +117,16 @@ describe('revoke', () => {
     expect([declined.exitCode, declined.stdout]).toEqual([1, 'Nothing was revoked\n'])
     expect(declined.stderr).toContain('2 live sessions will end')
     expect(declined.stderr).toContain(path)
-    await tokens.verifyToken(one.accessToken)
+    await tokens.verify(one.accessToken)
     const agreed = await revoke(['user', user], { answer: true })
     expect([agreed.exitCode, agreed.stdout.includes('Live sessions left: 0')]).toEqual([0, true])
-    await expect(tokens.verifyToken(one.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await expect(tokens.verify(one.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
   })
 
   test('without a terminal and without --yes nothing is done', async () => {
     const { accessToken, sid } = await logIn(newUser())
     expect((await revoke(['session', sid])).exitCode).toBe(2)
-    await tokens.verifyToken(accessToken)
+    await tokens.verify(accessToken)
   })
 
   test('a session, by its id alone', async () => {
@@ -134,8 +134,8 @@ describe('revoke', () => {
     const [one, other] = [await logIn(user), await logIn(user)]
     const asked = await revoke(['session', one.sid], { answer: true })
     expect(asked.stderr).toContain(`user "${user}"`)
-    await expect(tokens.refresh(one.refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
-    await tokens.verifyToken(other.accessToken)
+    await expect(tokens.sessions.refresh(one.refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await tokens.verify(other.accessToken)
   })
 
   test('a token by itself needs the key, and its jti does not', async () => {
@@ -145,23 +145,23 @@ describe('revoke', () => {
     expect(keyless.exitCode).toBe(2)
     expect(keyless.stderr).toContain('JWT_SECRET_KEY')
     expect((await revoke(['token', '-', '--yes'], { env, input: one.accessToken })).exitCode).toBe(0)
-    await expect(tokens.verifyToken(one.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
-    const { jti = '', exp } = await tokens.verifyToken(other.accessToken)
+    await expect(tokens.verify(one.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    const { jti = '', exp } = await tokens.verify(other.accessToken)
     expect((await revoke(['token', '--jti', jti, '--yes'])).exitCode).toBe(2)
     expect((await revoke(['token', '--jti', jti, '--expires', String(exp), '--yes'])).exitCode).toBe(0)
-    await expect(tokens.verifyToken(other.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
-    await tokens.verifyToken(other.refreshToken, { type: 'refresh' })
+    await expect(tokens.verify(other.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await tokens.verify(other.refreshToken, { type: 'refresh' })
   })
 
   test('a token that is not genuine is not revoked: its exp may be a lie', async () => {
     const { accessToken } = await logIn(newUser())
     const forged = `${accessToken.slice(0, -4)}AAAA`
     expect((await revoke(['token', forged, '--yes'], { env })).exitCode).toBe(1)
-    await tokens.verifyToken(accessToken)
+    await tokens.verify(accessToken)
   })
 
   test('a key, with a warning where it is one of the configuration', async () => {
-    const asked = await revoke(['key', tokens.keyId ?? ''], { env, answer: false })
+    const asked = await revoke(['key', tokens.keys.current ?? ''], { env, answer: false })
     expect(asked.stderr).toContain('every new token is refused')
     const { exitCode, json } = await revoke(['key', 'old-key', '--yes', '--json'])
     expect(exitCode).toBe(0)
@@ -174,7 +174,7 @@ describe('revoke', () => {
     const args = ['user', user, '--issuer', 'https://idp.example', '--yes', '--json']
     const { json } = await revoke(args)
     expect(json()).toMatchObject({ event: { kind: 'user', id: user, issuer: 'https://idp.example' } })
-    await tokens.verifyToken(accessToken)
+    await tokens.verify(accessToken)
   })
 
   test.each<[kind: string, ...args: string[]]>([
@@ -189,12 +189,12 @@ describe('revoke', () => {
     const seconds = Math.floor(systemClock() / 1000)
     const claims = { jti: 'a', sid: 'b', sub: 'c', iat: seconds - 300, exp: seconds + 600 }
     const issuers = [foreign.trust(), other.trust({ subjectPrefix: 'other:' })]
-    const receiver = new TokenManager({ config, revocation: createSqliteStore(database), issuers })
+    const receiver = new TokenManager({ config, store: createSqliteStore(database), issuers })
     const tokensOf = [foreign.sign(claims), other.sign(claims)] as const
-    for (const token of tokensOf) await receiver.verifyToken(token)
+    for (const token of tokensOf) await receiver.verify(token)
     expect((await revoke([...args, '--issuer', foreign.issuer, '--yes'])).exitCode).toBe(0)
-    await expect(receiver.verifyToken(tokensOf[0])).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
-    await receiver.verifyToken(tokensOf[1])
+    await expect(receiver.verify(tokensOf[0])).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await receiver.verify(tokensOf[1])
   })
 
   test.each(['session', 'user', 'key'])(
@@ -233,7 +233,7 @@ describe('revoke', () => {
         maxTokenAge: '15m',
       }),
     ]
-    const both = new TokenManager({ config, issuers, revocation: createSqliteStore(database) })
+    const both = new TokenManager({ config, issuers, store: createSqliteStore(database) })
     await both.ready()
     const jti = newUser()
     const token = await new SignJWT({ sub: newUser(), jti })
@@ -241,15 +241,15 @@ describe('revoke', () => {
       .setIssuedAt()
       .setExpirationTime('10m')
       .sign(Buffer.from(legacySecret))
-    await both.verifyToken(token)
+    await both.verify(token)
     const unknown = await revoke(['token', token, '--yes'], { env })
     expect(unknown.exitCode).toBe(1)
     expect(unknown.stderr).toContain('--issuer <name> --jti <id>')
     const byId = ['token', '--jti', jti, '--expires', 'never', '--yes']
     expect((await revoke(byId)).stdout).toContain('need --issuer <name>')
-    await both.verifyToken(token)
+    await both.verify(token)
     expect((await revoke([...byId, '--issuer', 'old-app'])).exitCode).toBe(0)
-    await expect(both.verifyToken(token)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    await expect(both.verify(token)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
   })
 
   test.each([
@@ -285,7 +285,7 @@ describe('revoke', () => {
       expect((await revoke([...target, '--issuer', '', '--yes'], { env })).exitCode, target[0]).toBe(2)
     }
     expect((await revoke(['all', '--issuer', 'own', '--yes'])).exitCode).toBe(2)
-    await tokens.verifyToken(accessToken)
+    await tokens.verify(accessToken)
   })
 
   test('options of another kind revoke nothing', async () => {
@@ -297,7 +297,7 @@ describe('revoke', () => {
       expect((await revoke(['user', 'wrong-options', '--yes', ...more])).exitCode).toBe(2)
     }
     expect((await revoke(['token', accessToken, '--yes', '--expires', 'never'], { env })).exitCode).toBe(2)
-    await tokens.verifyToken(accessToken)
+    await tokens.verify(accessToken)
   })
 
   test('--json has the event for the audit log, with its actor and note', async () => {
@@ -316,9 +316,9 @@ describe('revoke', () => {
     const asked = await revoke(['all'], { answer: true })
     expect(asked.stderr).toContain('Everybody has to log in again')
     for (const { accessToken } of [one, other]) {
-      await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+      await expect(tokens.verify(accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
     }
-    await tokens.verifyToken((await logIn(newUser())).accessToken)
+    await tokens.verify((await logIn(newUser())).accessToken)
   })
 })
 
@@ -337,7 +337,7 @@ test('prune drops what has ended step by step, and nothing else', async () => {
   })
   expect([exitCode, stderr]).toEqual([0, '2 rows dropped\n'])
   expect(json()).toMatchObject({ dropped: 3 })
-  await tokens.verifyToken(accessToken)
+  await tokens.verify(accessToken)
   expect((await runCommand(['prune'], { env: withoutKey })).stdout).toContain('0 rows')
 })
 

@@ -26,7 +26,7 @@ test('a log-in, a request, a list of sessions and a log-out', async () => {
   expect((await client.sessions()).sessions).toMatchObject([{ id: session.id, isCurrent: true }])
   await client.logOut()
   expect(await client.session()).toBeNull()
-  expect((await tokens.listSessions('ada')).length).toBe(0)
+  expect((await tokens.sessions.list('ada')).length).toBe(0)
   expect(events).toEqual(['loggedIn', 'loggedOut'])
 })
 
@@ -202,7 +202,7 @@ describe('an outage is no log-out', () => {
         'POST /auth/logout': () => client.logOut(),
       }
       await expect(calls[route]?.()).rejects.toMatchObject({ code: 'ANSWER_INVALID', status: 200 })
-      expect(await tokens.listSessions('ada')).toHaveLength(1)
+      expect(await tokens.sessions.list('ada')).toHaveLength(1)
     },
   )
 
@@ -275,7 +275,7 @@ describe('an outage is no log-out', () => {
 describe('the end of a session', () => {
   test('a refresh that is refused ends it, and the refused request is returned', async () => {
     const { client, origin, session, tokens, events, sent, before } = await openLoggedIn()
-    await tokens.revokeSession(session.id)
+    await tokens.revoke.session(session.id)
     expect(await readNote(await client.fetch(`${origin}/notes`))).toMatchObject([
       401,
       { code: 'TOKEN_REVOKED' },
@@ -297,7 +297,7 @@ describe('the end of a session', () => {
     expect((await refused).status).toBe(401)
     expect(await client.session()).toBeNull()
     expect(events).toEqual(['loggedIn', 'loggedOut'])
-    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 
   test('a log-out that the server does not confirm rejects, and drops the tokens', async () => {
@@ -323,7 +323,7 @@ describe('the end of a session', () => {
     expect(events).toEqual(['loggedIn', 'loggedOut'])
     await client.logIn(ADA)
     await client.logOutEverywhere()
-    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 })
 

@@ -83,14 +83,17 @@ test('a refresh that another tab has superseded is repeated with the newest cook
 
   // Two tabs exchange the same token, and the cookies of one answer replace those of the other.
   clock.seconds += EXPIRED
-  const [first, second] = [await tokens.refresh(readRefreshToken()), await tokens.refresh(readRefreshToken())]
+  const [first, second] = [
+    await tokens.sessions.refresh(readRefreshToken()),
+    await tokens.sessions.refresh(readRefreshToken()),
+  ]
   store(first)
   clock.seconds += EXPIRED
   const statuses: number[] = []
   plan('POST /auth/refresh', async (_request, next) => {
     // This request is under way with the first of them while another tab uses the second.
     store(second)
-    store(await tokens.refresh(readRefreshToken()))
+    store(await tokens.sessions.refresh(readRefreshToken()))
     const { status, headers, body } = await next()
     statuses.push(status)
     expect(headers.getSetCookie()).toEqual([])
@@ -100,5 +103,5 @@ test('a refresh that another tab has superseded is repeated with the newest cook
   })
   expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
   expect(statuses).toEqual([409])
-  expect(await tokens.listSessions('ada')).toHaveLength(1)
+  expect(await tokens.sessions.list('ada')).toHaveLength(1)
 })

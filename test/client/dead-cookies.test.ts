@@ -6,7 +6,7 @@ async function openWithDeadCookies() {
   const server = await openServer({ JWT_TOKEN_LOCATION: 'cookies' })
   const { client: before, reload } = server.createCookieClient()
   await before.logIn(ADA)
-  await server.tokens.revokeUser('ada')
+  await server.tokens.revoke.user('ada')
   const client = reload()
   const events: string[] = []
   client.on('loggedOut', () => void events.push('loggedOut'))

@@ -66,7 +66,7 @@ describe('start', () => {
 
   test('takes the answer that there is no session', async () => {
     const { client, tokens, offline } = await reload()
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     expect(await client.start()).toBeNull()
     expect(offline).toEqual([])
   })

@@ -63,7 +63,7 @@ describeWithChromium('tabs of one browser', (browser: () => Browser) => {
     const sockets = new WebSocketServer({ noServer: true })
     onTestFinished(() => sockets.close())
     server.on('upgrade', (request, socket, head) => {
-      tokens.authenticateUpgrade(request, { origins: [origin] }).then(
+      tokens.sockets.authenticate(request, { origins: [origin] }).then(
         ({ payload }) =>
           sockets.handleUpgrade(request, socket, head, (client) => {
             sockets.emit('connection', client, request)

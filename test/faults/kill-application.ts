@@ -70,7 +70,7 @@ export async function runKillApplication(
         }
         acknowledged.push(login)
         if (outcomes.some((outcome) => outcome !== 'revoked')) lost++
-        if ((await readOutcome(tokens.refresh(login.refreshToken))) !== 'revoked') refreshed++
+        if ((await readOutcome(tokens.sessions.refresh(login.refreshToken))) !== 'revoked') refreshed++
       }
     }
     const fresh = await next

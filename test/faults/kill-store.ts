@@ -13,6 +13,7 @@ import {
 import { countAccepted, readOutcome } from './harness/outcomes.js'
 import { type ClientName, migrate, openManager, PATIENT } from './harness/place.js'
 import type { Login } from './harness/worker-protocol.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 /** How often, and through which clients at the same time. */
 export interface KillStoreSizes {
@@ -81,7 +82,7 @@ export async function runKillStore(
       const missing = recovered.filter((isBack) => !isBack).length
       if (missing === 0 || performance.now() - since > RECOVERY_LIMIT) return missing
       const [good = ''] = loadTokens.good
-      if ((await readOutcome(first.tokens.verifyToken(good))) !== 'revoked') continue
+      if ((await readOutcome(first.tokens.verify(good))) !== 'revoked') continue
       massLogouts++
       loadTokens = await createLoadTokens(first.tokens, 12)
       for (const load of loads) load.replace(loadTokens)
@@ -91,9 +92,7 @@ export async function runKillStore(
     for (let kill = 0; kill < kills; kill++) {
       const { tokens } = managers[kill % managers.length] as { tokens: TokenManager }
       const logins = await Promise.all(
-        Array.from({ length: LOGOUTS }, (_, at) =>
-          first.tokens.createTokenPair({ uid: `user-${kill}-${at}` }),
-        ),
+        Array.from({ length: LOGOUTS }, (_, at) => first.tokens.sessions.open({ uid: `user-${kill}-${at}` })),
       )
       const { acknowledged, killed } = await logOutAndKill(tokens, logins, () =>
         server.kill(signals[kill % signals.length]),
@@ -136,7 +135,7 @@ async function logOutAndKill(
   logins: readonly Login[],
   kill: () => Promise<void>,
 ): Promise<{ acknowledged: Login[]; killed: Promise<void> }> {
-  const payloads = logins.map(({ accessToken }) => tokens.verifyTokenWithoutRevocation(accessToken))
+  const payloads = logins.map(({ accessToken }) => internalsOf(tokens).verifyWithoutRevocation(accessToken))
   let killed: Promise<void> | undefined
   const acknowledged: Login[] = []
   const logouts = payloads.map(async (payload, at) => {

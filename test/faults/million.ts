@@ -107,12 +107,12 @@ async function fill(
   measure: () => Promise<number>,
 ): Promise<Filling> {
   const tokens = createTokens(store, PATIENT)
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-  await tokens.revokeToken(await tokens.verifyToken(accessToken))
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+  await tokens.revoke.token(await tokens.verify(accessToken))
   const before = await measure()
   const { writeMs, sample } = await fillStore(store, { count, batch, until })
   const bytes = (await measure()) - before
-  const firstRefused = Number((await readOutcome(tokens.verifyToken(accessToken))) === 'revoked')
+  const firstRefused = Number((await readOutcome(tokens.verify(accessToken))) === 'revoked')
   const { times, missing } = await timeLookups(store, sample)
   // Not what pruning says: others may have left something that has ended.
   await pruneAll(store, pruneLimit)

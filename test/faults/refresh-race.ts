@@ -46,7 +46,7 @@ export async function runRefreshRace(
     let overlappingRounds = 0
 
     for (let round = 0; round < rounds; round++) {
-      const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+      const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
       const startAt = machineNow() + START_DELAY
       const reports = await Promise.all(
         workers.map((worker) => worker.ask('refresh', refreshToken, perProcess, startAt)),

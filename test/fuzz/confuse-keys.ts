@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import type { Algorithm } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { type Mutation, setMember, signWith } from './draft.js'
 import type { FuzzKey } from './fuzz-keys.js'
 

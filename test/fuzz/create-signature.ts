@@ -7,7 +7,7 @@ import {
   privateEncrypt,
   sign,
 } from 'node:crypto'
-import type { Algorithm } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { CURVES, type CurveName, fromBytes, invert, toBytes } from './arithmetic.js'
 import type { FuzzKey } from './fuzz-keys.js'
 

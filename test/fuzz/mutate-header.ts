@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { ALL_ALGORITHMS } from '../helpers/keys.js'
 import { fillUp, type Mutation, setMember } from './draft.js'
 import { editBytes } from './mutate-bytes.js'

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { CURVES, ED25519_ORDER, fromBytes, toBytes } from './arithmetic.js'
 import { createSignature } from './create-signature.js'
 import type { Draft, Mutation } from './draft.js'

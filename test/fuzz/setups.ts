@@ -1,11 +1,7 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK } from 'jose'
-import {
-  type Algorithm,
-  TokenConfig,
-  type TokenConfigOptions,
-  TokenManager,
-} from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { ALL_ALGORITHMS } from '../helpers/keys.js'
 import {
   createEcKey,
@@ -208,7 +204,7 @@ async function readKid({ kind, verifying }: FuzzKey, at: number, form: Plan['for
   if (kind !== 'secret') return calculateJwkThumbprint(await exportJWK(verifying))
   // How a secret is named is nobody's business but the library's.
   const manager = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: verifying }) })
-  return String(manager.keyId)
+  return String(manager.keys.current)
 }
 
 function hashOf(key: KeyObject): string {

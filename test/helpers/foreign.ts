@@ -1,13 +1,12 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import {
-  type Algorithm,
-  type Jwk,
   type RevocationStore,
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
   type TrustedIssuer,
 } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/kit.js'
 import { type ConfiguredIssuer, type IssuerOptions, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { type Forgery, flipS, forge } from '../security/harness/forge.js'
@@ -90,7 +89,7 @@ export function createReceiver(
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...options.config })
   const issuers = given.map((each) => ('connect' in each ? each : trustIssuer(each)))
   return {
-    tokens: new TokenManager({ config, clock, revocation: store, issuers }),
+    tokens: new TokenManager({ config, clock, store, issuers }),
     clock,
     store,
   }

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
-import type { Algorithm, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { SECRET } from './manager.js'
 
 export interface KeyPair {

@@ -18,7 +18,7 @@ export function createKeyManager(
   given: {
     readonly fields?: TokenConfigOptions
     readonly clock?: ReturnType<typeof createClock>
-    readonly revocation?: RevocationStore
+    readonly store?: RevocationStore
     readonly signTimeout?: string
   } = {},
 ) {

@@ -44,9 +44,9 @@ export async function raceLogout(
   random: (limit: number) => number,
 ): Promise<{ survivors: string[]; refreshed: number }> {
   const one = (): TokenManager => processes[random(processes.length)] as TokenManager
-  const first = await one().createTokenPair({ uid: `user-${random(1_000_000)}` })
+  const first = await one().sessions.open({ uid: `user-${random(1_000_000)}` })
   const pairs: TokenPair[] = [first]
-  const payload = await one().verifyToken(first.accessToken)
+  const payload = await one().verify(first.accessToken)
   const pause = async (): Promise<void> => {
     for (let turns = random(8); turns > 0; turns--) await new Promise(setImmediate)
   }
@@ -54,7 +54,7 @@ export async function raceLogout(
     let current = first
     for (let steps = 1 + random(3); steps > 0; steps--) {
       await pause()
-      const next = await one().refresh(current.refreshToken)
+      const next = await one().sessions.refresh(current.refreshToken)
       current = { ...next, refreshToken: next.refreshToken ?? current.refreshToken }
       pairs.push(current)
     }
@@ -67,10 +67,10 @@ export async function raceLogout(
   const check = async (when: string): Promise<void> => {
     for (const { accessToken, refreshToken } of pairs.slice()) {
       for (const tokens of processes) {
-        if (await isAccepted(tokens.verifyToken(accessToken))) survivors.push(`${when}: access`)
-        if (await isAccepted(tokens.verifyToken(refreshToken, { type: 'refresh' })))
+        if (await isAccepted(tokens.verify(accessToken))) survivors.push(`${when}: access`)
+        if (await isAccepted(tokens.verify(refreshToken, { type: 'refresh' })))
           survivors.push(`${when}: refresh`)
-        if (await isAccepted(tokens.refresh(refreshToken))) survivors.push(`${when}: refreshed`)
+        if (await isAccepted(tokens.sessions.refresh(refreshToken))) survivors.push(`${when}: refreshed`)
       }
     }
   }

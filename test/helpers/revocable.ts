@@ -24,7 +24,7 @@ interface Given extends Pick<
 export function createRevocable(options: TokenConfigOptions = {}, given: Given = {}) {
   const { clock = createClock(), store = createMemoryStore({ clock }), ...manager } = given
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...options })
-  return { tokens: new TokenManager({ config, clock, revocation: store, ...manager }), clock, store }
+  return { tokens: new TokenManager({ config, clock, store, ...manager }), clock, store }
 }
 
 /** The code of the error a promise rejects with, or `ok`. */
@@ -49,5 +49,5 @@ export async function advance(
   refreshToken: string,
 ): Promise<TokenPair> {
   clock.seconds += 60
-  return toPair(await tokens.refresh(refreshToken))
+  return toPair(await tokens.sessions.refresh(refreshToken))
 }

@@ -74,7 +74,7 @@ const ws: Create = async (tokens, policy, every = '30s') => {
     const upgrade = await acceptUpgrade(tokens, request, connection, policy)
     if (upgrade === null) return
     sockets.handleUpgrade(request, connection, head, (socket) => {
-      tokens.closeWhenInvalid(socket, upgrade, { every })
+      tokens.sockets.closeWhenInvalid(socket, upgrade, { every })
       echo(socket, upgrade)
     })
   }
@@ -152,13 +152,13 @@ const fastify: Create = async (tokens, policy, every = '30s') => {
   app.decorateRequest('upgrade', null)
   const handle = (socket: WebSocket, request: FastifyRequest): void => {
     const upgrade = request.getDecorator<AuthenticatedUpgrade>('upgrade')
-    tokens.closeWhenInvalid(socket, upgrade, { every })
+    tokens.sockets.closeWhenInvalid(socket, upgrade, { every })
     echo(socket, upgrade)
   }
   const options = {
     websocket: true,
     preValidation: async (request: FastifyRequest) => {
-      request.setDecorator('upgrade', await tokens.authenticateUpgrade(request.raw, policy))
+      request.setDecorator('upgrade', await tokens.sockets.authenticate(request.raw, policy))
     },
   }
   app.get('/chat', options, handle as never)
@@ -172,12 +172,13 @@ const fastify: Create = async (tokens, policy, every = '30s') => {
 const hono: Create = async (tokens, policy, every = '30s') => {
   const app = new Hono()
   app.onError(honoAdapter.handleErrors({ config: tokens.config }))
-  const upgrade = (request: RequestSource) => tokens.authenticateUpgrade(request, policy)
+  const upgrade = (request: RequestSource) => tokens.sockets.authenticate(request, policy)
   app.get(
     '/chat',
     honoAdapter.inject({ upgrade }),
     upgradeWebSocket((c) => ({
-      onOpen: (_, socket) => void tokens.closeWhenInvalid(socket.raw as WebSocket, c.var.upgrade, { every }),
+      onOpen: (_, socket) =>
+        void tokens.sockets.closeWhenInvalid(socket.raw as WebSocket, c.var.upgrade, { every }),
       onMessage: ({ data }, socket) => socket.send(`${c.var.upgrade.payload.sub}: ${String(data)}`),
     })),
   )

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { CsrfError, MissingCsrfTokenError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
+import { toErrorResponse } from '../../packages/tokenlib/src/index.js'
+import { CsrfError, MissingCsrfTokenError } from '../../packages/tokenlib/src/errors.js'
 import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/fetch.js'
 import { createRefusal } from '../../packages/tokenlib/src/sockets/accept-upgrade.js'
 import { createConsole } from '../../packages/console/src/index.js'
@@ -8,7 +9,7 @@ import { createRevocable } from '../helpers/revocable.js'
 
 // A client tells a CSRF refusal by its code. It must not have to know which part of the library has answered.
 const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['cookies'] })
-const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
 const cookie = `access_token_cookie=${accessToken}; refresh_token_cookie=${refreshToken}`
 const sessions = createSessionRoutes(tokens, { logIn: () => ({ uid: 'ada' }) })
 const console = createConsole(tokens, { allow: () => 'grace' })
@@ -37,8 +38,8 @@ test.each<[name: string, code: string, send: () => Promise<Response | null> | Re
     'CSRF_MISMATCH',
     async () => {
       const headers = { cookie, origin: 'https://evil.example', upgrade: 'websocket' }
-      const error: unknown = await tokens
-        .authenticateUpgrade(new Request('https://app.example/', { headers }), {
+      const error: unknown = await tokens.sockets
+        .authenticate(new Request('https://app.example/', { headers }), {
           origins: ['https://app.example'],
         })
         .catch((thrown: unknown) => thrown)

@@ -1,30 +1,32 @@
 import { describe, expect, test } from 'vitest'
 import {
-  AccessTokenRequiredError,
-  ClaimsValidationError,
   ConfigurationError,
-  CsrfError,
-  FreshTokenRequiredError,
   InsufficientScopeError,
   isTokenError,
-  MissingCsrfTokenError,
   MissingTokenError,
-  ProofRequiredError,
-  RefreshTokenRequiredError,
   RevocationUnavailableError,
   RevokedTokenError,
-  SubjectNotFoundError,
-  TokenAudienceError,
   TokenConfig,
-  TokenDecodeError,
   TokenError,
   TokenExpiredError,
   TokenIssuerError,
+  toErrorResponse,
+} from '../../packages/tokenlib/src/index.js'
+import {
+  AccessTokenRequiredError,
+  ClaimsValidationError,
+  CsrfError,
+  FreshTokenRequiredError,
+  MissingCsrfTokenError,
+  ProofRequiredError,
+  RefreshTokenRequiredError,
+  SubjectNotFoundError,
+  TokenAudienceError,
+  TokenDecodeError,
   TokenNotYetValidError,
   TokenSignatureError,
   TokenTypeError,
-  toErrorResponse,
-} from '../../packages/tokenlib/src/index.js'
+} from '../../packages/tokenlib/src/errors.js'
 import { createManager } from '../helpers/manager.js'
 
 type Case = readonly [name: string, error: TokenError, code: string, status: number, attribute: string | null]

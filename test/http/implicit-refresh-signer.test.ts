@@ -14,7 +14,7 @@ test('a signer that fails is no end of the session: the request is answered with
   const tokens = new TokenManager({
     config: new TokenConfig({ ...PATIENT, JWT_TOKEN_LOCATION: 'cookies', JWT_ALGORITHM: 'ES256' }),
     clock,
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     keys: [
       {
         kid: 'hsm',
@@ -27,7 +27,7 @@ test('a signer that fails is no end of the session: the request is answered with
       },
     ],
   })
-  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   clock.seconds += 86_400
   const cookies = {
     [tokens.config.JWT_ACCESS_COOKIE_NAME]: accessToken,

@@ -6,11 +6,8 @@ import { handleErrors as fetch } from '../../packages/tokenlib/src/frameworks/fe
 import { handleErrors as h3 } from '../../packages/tokenlib/src/frameworks/h3.js'
 import { handleErrors as hono } from '../../packages/tokenlib/src/frameworks/hono.js'
 import { handleErrors as koa } from '../../packages/tokenlib/src/frameworks/koa.js'
-import {
-  type ErrorResponseOptions,
-  MissingTokenError,
-  toErrorResponse,
-} from '../../packages/tokenlib/src/index.js'
+import { MissingTokenError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
+import type { ErrorResponseOptions } from '../../packages/tokenlib/src/kit.js'
 
 const HANDLERS: readonly [string, (options: ErrorResponseOptions) => unknown][] = Object.entries({
   elysia,

@@ -20,7 +20,7 @@ function setAccess(options: TokenConfigOptions = {}) {
 
 async function setRefresh(options: TokenConfigOptions = {}) {
   const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', ...options })
-  const { refreshToken: token } = await tokens.createTokenPair({ uid: 'ada' })
+  const { refreshToken: token } = await tokens.sessions.open({ uid: 'ada' })
   return { tokens, token, cookies: setRefreshCookies(tokens, token).map(parseSetCookie) }
 }
 
@@ -161,7 +161,7 @@ describe('how long a browser keeps them', () => {
 describe('the cookies of a pair', () => {
   const openPair = async (options: TokenConfigOptions = {}) => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', ...options })
-    const pair = await tokens.createTokenPair({ uid: 'ada' })
+    const pair = await tokens.sessions.open({ uid: 'ada' })
     const agesOf = (cookies: readonly string[]) =>
       cookies.map(parseSetCookie).map(({ name, attributes }) => [name, attributes['max-age']])
     return { tokens, pair, agesOf }

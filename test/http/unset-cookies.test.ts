@@ -62,7 +62,7 @@ describe('how they are deleted', () => {
 
   test.each(VARIANTS)('SET-09 with %s: every attribute of the cookie is repeated', async (_, options) => {
     const { tokens } = createManager({ ...COOKIES, ...options })
-    const set = parseSetCookies(setCookies(tokens, await tokens.createTokenPair({ uid: 'ada' })))
+    const set = parseSetCookies(setCookies(tokens, await tokens.sessions.open({ uid: 'ada' })))
     const deleted = parseSetCookies(unsetCookies(tokens))
     expect(Object.keys(deleted).toSorted()).toEqual(Object.keys(set).toSorted())
     for (const [name, cookie] of Object.entries(deleted)) {
@@ -87,7 +87,7 @@ describe('round trip through a browser', () => {
   test.each(OPTIONS)('SET-01 SET-10 with %s: set, sent back, passes; unset, missing', async (_, options) => {
     const { tokens } = createManager({ ...COOKIES, ...options })
     const jar = createCookieJar()
-    jar.store(setCookies(tokens, await tokens.createTokenPair({ uid: 'ada' })))
+    jar.store(setCookies(tokens, await tokens.sessions.open({ uid: 'ada' })))
 
     const get = () => createRequest({ path: '/refresh', headers: jar.headers('/refresh') })
     const post = () =>

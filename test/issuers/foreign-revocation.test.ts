@@ -1,17 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  TokenConfig,
-  TokenDecodeError,
-  TokenManager,
-  type TokenPayload,
-} from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager, type TokenPayload } from '../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { FOREVER, toRevocationKey, toStoredId } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { forge } from '../security/harness/forge.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const A = createForeign('https://a.example', { kid: 'same' })
 const B = createForeign('https://b.example', { kid: 'same', algorithm: 'EdDSA' })
@@ -29,43 +26,43 @@ const TOKENS = {
 
 async function outcomes(tokens: TokenManager): Promise<string> {
   const answers = Object.entries(TOKENS).map(async ([name, token]) => {
-    const outcome = await outcomeOf(tokens.verifyToken(token))
+    const outcome = await outcomeOf(tokens.verify(token))
     return outcome === 'ok' ? name : outcome === 'TOKEN_REVOKED' ? '-' : outcome
   })
   return (await Promise.all(answers)).join(' ')
 }
 
 type Revoke = (tokens: TokenManager) => Promise<unknown>
-const payloadOf = (tokens: TokenManager, name: keyof typeof TOKENS) => tokens.verifyToken(TOKENS[name])
+const payloadOf = (tokens: TokenManager, name: keyof typeof TOKENS) => tokens.verify(TOKENS[name])
 const a = { issuer: A.issuer }
 const own = { issuer: 'own' }
 
 const CASES: readonly (readonly [name: string, left: string, revoke: Revoke])[] = [
-  ['a token of A', 'own - b', async (tokens) => tokens.revokeToken(await payloadOf(tokens, 'a'))],
-  ['a token of ours', '- a b', async (tokens) => tokens.revokeToken(await payloadOf(tokens, 'own'))],
-  ['a token id of A', 'own - b', (tokens) => tokens.revokeToken({ jti: IDS.jti, exp: NOW + 600 }, a)],
+  ['a token of A', 'own - b', async (tokens) => tokens.revoke.token(await payloadOf(tokens, 'a'))],
+  ['a token of ours', '- a b', async (tokens) => tokens.revoke.token(await payloadOf(tokens, 'own'))],
+  ['a token id of A', 'own - b', (tokens) => tokens.revoke.token({ jti: IDS.jti, exp: NOW + 600 }, a)],
   [
     'a token id with the iss of A',
     'own - b',
-    (tokens) => tokens.revokeToken({ jti: IDS.jti, iss: A.issuer }),
+    (tokens) => tokens.revoke.token({ jti: IDS.jti, iss: A.issuer }),
   ],
-  ['a token id with an unknown iss', '- a b', (tokens) => tokens.revokeToken({ jti: IDS.jti, iss: 'us' })],
-  ['a token id of anybody', '- - -', (tokens) => tokens.revokeToken({ jti: IDS.jti })],
-  ['a session of A', 'own - b', async (tokens) => tokens.revokeSession(await payloadOf(tokens, 'a'))],
-  ['a session of ours', '- a b', async (tokens) => tokens.revokeSession(await payloadOf(tokens, 'own'))],
-  ['a session id of A', 'own - b', (tokens) => tokens.revokeSession(IDS.sid, a)],
-  ['a session id of ours', '- a b', (tokens) => tokens.revokeSession(IDS.sid, own)],
-  ['a session id of anybody', '- - -', (tokens) => tokens.revokeSession(IDS.sid)],
+  ['a token id with an unknown iss', '- a b', (tokens) => tokens.revoke.token({ jti: IDS.jti, iss: 'us' })],
+  ['a token id of anybody', '- - -', (tokens) => tokens.revoke.token({ jti: IDS.jti })],
+  ['a session of A', 'own - b', async (tokens) => tokens.revoke.session(await payloadOf(tokens, 'a'))],
+  ['a session of ours', '- a b', async (tokens) => tokens.revoke.session(await payloadOf(tokens, 'own'))],
+  ['a session id of A', 'own - b', (tokens) => tokens.revoke.session(IDS.sid, a)],
+  ['a session id of ours', '- a b', (tokens) => tokens.revoke.session(IDS.sid, own)],
+  ['a session id of anybody', '- - -', (tokens) => tokens.revoke.session(IDS.sid)],
   ['a log-out at A', 'own - b', async (tokens) => tokens.logout(await payloadOf(tokens, 'a'))],
   ['a log-out with us', '- a b', async (tokens) => tokens.logout(await payloadOf(tokens, 'own'))],
-  ['a user of A', 'own - b', (tokens) => tokens.revokeUser(IDS.sub, a)],
-  ['a user of ours', '- a b', (tokens) => tokens.revokeUser(IDS.sub, own)],
-  ['a user of anybody', '- - -', (tokens) => tokens.revokeUser(IDS.sub)],
-  ['a key of A', 'own - b', (tokens) => tokens.revokeKey('same', a)],
-  ['a key of ours with that name', 'own a b', (tokens) => tokens.revokeKey('same')],
-  ['our key', '- a b', (tokens) => tokens.revokeKey(tokens.keyId as string)],
-  ['everything of A', 'own - b', (tokens) => tokens.revokeAll(a)],
-  ['everything of everybody', '- - -', (tokens) => tokens.revokeAll()],
+  ['a user of A', 'own - b', (tokens) => tokens.revoke.user(IDS.sub, a)],
+  ['a user of ours', '- a b', (tokens) => tokens.revoke.user(IDS.sub, own)],
+  ['a user of anybody', '- - -', (tokens) => tokens.revoke.user(IDS.sub)],
+  ['a key of A', 'own - b', (tokens) => tokens.revoke.key('same', a)],
+  ['a key of ours with that name', 'own a b', (tokens) => tokens.revoke.key('same')],
+  ['our key', '- a b', (tokens) => tokens.revoke.key(tokens.keys.current as string)],
+  ['everything of A', 'own - b', (tokens) => tokens.revoke.all(a)],
+  ['everything of everybody', '- - -', (tokens) => tokens.revoke.all()],
 ]
 
 describe('the same ids at two issuers and with us', () => {
@@ -78,7 +75,7 @@ describe('the same ids at two issuers and with us', () => {
 
   test('only our own tokens can be revoked as such, one at a time', async () => {
     const { tokens } = createReceiver([A.options()])
-    await expect(tokens.revokeAll(own)).rejects.toThrow(TypeError)
+    await expect(tokens.revoke.all(own)).rejects.toThrow(TypeError)
   })
 
   test('the key of an issuer can be revoked by its thumbprint', async () => {
@@ -87,12 +84,12 @@ describe('the same ids at two issuers and with us', () => {
     const events: string[] = []
     tokens.on('revoked', ({ id }) => events.push(id))
     const token = unnamed.sign()
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     const { kid } = createReceiver([], {
       config: { JWT_ALGORITHM: 'ES256', JWT_SECRET_KEY: null, JWT_PRIVATE_KEY: unnamed.privateKey },
-    }).tokens.jwks().keys[0] as { kid: string }
-    await tokens.revokeKey(kid, { issuer: unnamed.issuer })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    }).tokens.keys.jwks().keys[0] as { kid: string }
+    await tokens.revoke.key(kid, { issuer: unnamed.issuer })
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 })
 
@@ -131,45 +128,45 @@ describe('watermarks of users of an issuer', () => {
     for (const leeway of [0, 3, 5]) {
       const { tokens, clock } = open({ leeway })
       clock.seconds = NOW + 0.5
-      await tokens.revokeUser('ada', { issuer: A.issuer })
+      await tokens.revoke.user('ada', { issuer: A.issuer })
       clock.seconds = NOW + 10
       for (const iat of [NOW - 1, NOW, NOW + 0.9, NOW + 1, NOW + 5, NOW + 5.9]) {
-        expect(await outcomeOf(tokens.verifyToken(at(iat))), `${iat - NOW}`).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(at(iat))), `${iat - NOW}`).toBe('TOKEN_REVOKED')
       }
-      expect(await outcomeOf(tokens.verifyToken(at(NOW + 6)))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(at(NOW + 6)))).toBe('ok')
     }
   })
 
   test('a token of an issuer whose clock is ahead, which is not valid yet, does not outlive the revocation', async () => {
     const { tokens, clock } = open()
     const token = at(NOW + 2)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_NOT_YET_VALID')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_NOT_YET_VALID')
     clock.seconds += 1
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     clock.seconds += 2
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   test('the clock of the issuer may be ahead by the leeway', async () => {
     const { tokens, clock } = open({ leeway: 30 })
     // Made before the revocation, by a clock that is 30 seconds ahead.
     const early = at(NOW + 30)
-    expect(await outcomeOf(tokens.verifyToken(early))).toBe('ok')
-    await tokens.revokeAll({ issuer: A.issuer })
+    expect(await outcomeOf(tokens.verify(early))).toBe('ok')
+    await tokens.revoke.all({ issuer: A.issuer })
     clock.seconds += 40
-    expect(await outcomeOf(tokens.verifyToken(early))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(at(NOW + 31)))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(early))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(at(NOW + 31)))).toBe('ok')
   })
 
   test('an id that looks like one of ours says nothing about the start', async () => {
     const { tokens } = open({ profile: 'tokenlib' })
     const other = createReceiver([]).tokens
-    const { sid, jti } = other.verifyTokenWithoutRevocation(
-      (await other.createTokenPair({ uid: 'x' })).accessToken,
+    const { sid, jti } = internalsOf(other).verifyWithoutRevocation(
+      (await other.sessions.open({ uid: 'x' })).accessToken,
     )
     const token = A.sign({ sid, jti, type: 'access', iat: NOW - 60 })
-    await tokens.revokeUser('ada', { issuer: A.issuer })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    await tokens.revoke.user('ada', { issuer: A.issuer })
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 })
 
@@ -190,11 +187,11 @@ describe('how long a revocation is kept', () => {
   const ENDLESS = 4_000_000_000
 
   const REVOCATIONS: readonly (readonly [string, (tokens: TokenManager) => Promise<unknown>])[] = [
-    ['the user', (tokens) => tokens.revokeUser('ada', a)],
-    ['the issuer', (tokens) => tokens.revokeAll(a)],
-    ['everything', (tokens) => tokens.revokeAll()],
-    ['the session', (tokens) => tokens.revokeSession('session', a)],
-    ['the token', (tokens) => tokens.revokeToken({ jti: 'token', exp: ENDLESS, iss: A.issuer })],
+    ['the user', (tokens) => tokens.revoke.user('ada', a)],
+    ['the issuer', (tokens) => tokens.revoke.all(a)],
+    ['everything', (tokens) => tokens.revoke.all()],
+    ['the session', (tokens) => tokens.revoke.session('session', a)],
+    ['the token', (tokens) => tokens.revoke.token({ jti: 'token', exp: ENDLESS, iss: A.issuer })],
   ]
 
   describe.each(LIVES)('$name', ({ options, age, leeway }) => {
@@ -211,7 +208,7 @@ describe('how long a revocation is kept', () => {
         for (let call = 0; call < 64; call++) {
           await store.revoke([{ kind: 'token', id: `x${seconds}${call}`, notBefore: FOREVER, until: 1 }])
         }
-        return outcomeOf(tokens.verifyToken(token))
+        return outcomeOf(tokens.verify(token))
       }
       const end = iat + age + leeway
       // Seen for the first time just before its end: nothing has told the store about it.
@@ -225,14 +222,14 @@ describe('how long a revocation is kept', () => {
     { name: 'as configured', options: { sessionLifetime: '30d' }, days: 30 },
   ])('a session, $name: for as long as the issuer may make tokens for it', async ({ options, days }) => {
     const WAYS: readonly ((tokens: TokenManager, payload: TokenPayload) => Promise<unknown>)[] = [
-      (tokens) => tokens.revokeSession('session', a),
-      (tokens) => tokens.revokeSession('session'),
+      (tokens) => tokens.revoke.session('session', a),
+      (tokens) => tokens.revoke.session('session'),
       (tokens, payload) => tokens.logout(payload),
     ]
     for (const revoke of WAYS) {
       const { tokens, clock, store } = createReceiver([A.options(options)], { config })
       const sign = (jti: string) => A.sign({ ...IDS, jti, iat: clock.seconds - 10, exp: clock.seconds + 600 })
-      await revoke(tokens, await tokens.verifyToken(sign('first')))
+      await revoke(tokens, await tokens.verify(sign('first')))
       for (const [seconds, outcome] of [
         [NOW + 2 * 86_400, 'TOKEN_REVOKED'],
         [NOW + days * 86_400, 'TOKEN_REVOKED'],
@@ -241,7 +238,7 @@ describe('how long a revocation is kept', () => {
       ] as const) {
         clock.seconds = seconds
         await store.prune?.(1000)
-        expect(await outcomeOf(tokens.verifyToken(sign(`at-${seconds}`)))).toBe(outcome)
+        expect(await outcomeOf(tokens.verify(sign(`at-${seconds}`)))).toBe(outcome)
       }
     }
   })
@@ -257,9 +254,9 @@ describe('how long a revocation is kept', () => {
     }
     const { tokens } = createReceiver([A.options()], { clock, store, config })
     await tokens.ready()
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ exp: ENDLESS })))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ exp: 1e300, iat: NOW - 0.5 })))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ exp: ENDLESS, iat: NOW - 86_399 })))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(A.sign({ exp: ENDLESS })))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(A.sign({ exp: 1e300, iat: NOW - 0.5 })))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(A.sign({ exp: ENDLESS, iat: NOW - 86_399 })))).toBe('ok')
     // A day, a second for whole seconds, five for the clock of the issuer, and what the clocks of processes may differ.
     expect(announced).toEqual([(86_400 + 1 + 5 + 300) * 1000])
   })
@@ -268,14 +265,14 @@ describe('how long a revocation is kept', () => {
     const clock = createClock()
     const store = createMemoryStore({ clock })
     const plain = createReceiver([], { clock, store, config }).tokens
-    await plain.revokeAll()
+    await plain.revoke.all()
     // Only now the store learns of tokens that live longer.
     const { tokens } = createReceiver([A.options()], { clock, store, config })
     await tokens.ready()
     const token = A.sign({ iat: NOW - 1, exp: ENDLESS })
     for (const seconds of [NOW + 1, NOW + 3600, NOW - 1 + 86_399]) {
       clock.seconds = seconds
-      expect(await outcomeOf(tokens.verifyToken(token)), `${seconds - NOW} s`).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(token)), `${seconds - NOW} s`).toBe('TOKEN_REVOKED')
     }
   })
 })
@@ -285,17 +282,17 @@ test('a user whose id is another claim is revoked by that id, and by the sub of 
   for (const id of ['a:user-1', 'a:pairwise-1']) {
     const { tokens } = createReceiver([A.options({ mapping, subjectPrefix: 'a:' })])
     const token = A.sign({ sub: 'pairwise-1', oid: 'user-1' })
-    expect(await tokens.verifyToken(token)).toMatchObject({ sub: 'a:user-1' })
-    await tokens.revokeUser(id, a)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ sub: 'pairwise-2', oid: 'user-2' })))).toBe('ok')
+    expect(await tokens.verify(token)).toMatchObject({ sub: 'a:user-1' })
+    await tokens.revoke.user(id, a)
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(A.sign({ sub: 'pairwise-2', oid: 'user-2' })))).toBe('ok')
   }
 })
 
 test('no user of ours can have an id that begins with the prefix of an issuer', async () => {
   const { tokens } = createReceiver([A.options({ subjectPrefix: 'a:' }), B.options()])
   expect(() => tokens.createAccessToken({ uid: 'a:ada' })).toThrow(TypeError)
-  await expect(tokens.createTokenPair({ uid: 'a:' })).rejects.toThrow(TypeError)
+  await expect(tokens.sessions.open({ uid: 'a:' })).rejects.toThrow(TypeError)
   expect(tokens.createAccessToken({ uid: 'ada' })).toBeTypeOf('string')
 })
 
@@ -303,9 +300,9 @@ test('a token of ours whose user has the prefix of an issuer is refused, whereve
   const clock = createClock()
   const token = createReceiver([], { clock }).tokens.createAccessToken({ uid: 'a:ada' })
   const { tokens } = createReceiver([A.options({ subjectPrefix: 'a:' })], { clock })
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_INVALID')
-  expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(TokenDecodeError)
-  expect(await outcomeOf(createReceiver([A.options()], { clock }).tokens.verifyToken(token))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_INVALID')
+  expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(TokenDecodeError)
+  expect(await outcomeOf(createReceiver([A.options()], { clock }).tokens.verify(token))).toBe('ok')
 })
 
 describe('a revocation that would concern nothing', () => {
@@ -315,27 +312,29 @@ describe('a revocation that would concern nothing', () => {
     const { tokens } = createReceiver([A.options()], { config: DECODE })
     const foreign = { ...IDS, type: 'access', exp: NOW + 60, iss: B.issuer } as const
     for (const revoke of [
-      () => tokens.revokeToken(foreign),
-      () => tokens.revokeSession(foreign),
+      () => tokens.revoke.token(foreign),
+      () => tokens.revoke.session(foreign),
       () => tokens.logout(foreign),
     ]) {
       await expect(revoke()).rejects.toThrow(TypeError)
     }
-    const own = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
-    expect(await outcomeOf(tokens.revokeToken(own))).toBe('ok')
+    const own = await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
+    expect(await outcomeOf(tokens.revoke.token(own))).toBe('ok')
     // Without JWT_DECODE_ISSUER, a token of ours may have any.
     const { tokens: open } = createReceiver([A.options()])
     const token = open.createAccessToken({ uid: 'ada' }, { issuer: 'https://tenant.example' })
-    await open.revokeToken(await open.verifyToken(token))
-    expect(await outcomeOf(open.verifyToken(token))).toBe('TOKEN_REVOKED')
+    await open.revoke.token(await open.verify(token))
+    expect(await outcomeOf(open.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   test('is not what readRevocableToken leads to', async () => {
     const { tokens } = createReceiver([A.options()], { config: DECODE })
     const token = tokens.createAccessToken({ uid: 'ada' }, { issuer: 'https://before.example' })
-    expect(await tokens.readRevocableToken(token)).toBe(null)
-    expect(await tokens.readRevocableToken(tokens.createAccessToken({ uid: 'ada' }))).not.toBe(null)
-    expect(await tokens.readRevocableToken(A.sign())).toMatchObject({ iss: A.issuer })
+    expect(await internalsOf(tokens).readRevocableToken(token)).toBe(null)
+    expect(await internalsOf(tokens).readRevocableToken(tokens.createAccessToken({ uid: 'ada' }))).not.toBe(
+      null,
+    )
+    expect(await internalsOf(tokens).readRevocableToken(A.sign())).toMatchObject({ iss: A.issuer })
   })
 
   test('is a mistake for a key, where the manager has none of its own', async () => {
@@ -343,13 +342,13 @@ describe('a revocation that would concern nothing', () => {
     const tokens = new TokenManager({
       config: new TokenConfig(),
       clock,
-      revocation: createMemoryStore({ clock }),
+      store: createMemoryStore({ clock }),
       issuers: [A.trust()],
     })
-    await expect(tokens.revokeKey('same')).rejects.toThrow(TypeError)
-    await tokens.revokeKey('same', a)
-    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.revokeKey('ours', { issuer: 'own' }))).toBe('ok')
+    await expect(tokens.revoke.key('same')).rejects.toThrow(TypeError)
+    await tokens.revoke.key('same', a)
+    expect(await outcomeOf(tokens.verify(A.sign()))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.revoke.key('ours', { issuer: 'own' }))).toBe('ok')
   })
 })
 
@@ -362,41 +361,41 @@ describe('an issuer that uses this library, with the same store', () => {
     const store = createMemoryStore({ clock })
     const config = new TokenConfig({ JWT_ENCODE_ISSUER: ISSUER, JWT_ENCODE_AUDIENCE: 'api' })
     const own = [{ kid: 'key-1', algorithm: 'ES256' as const, privateKey: keys.privateKey }]
-    const service = new TokenManager({ config, keys: own, clock, revocation: store })
+    const service = new TokenManager({ config, keys: own, clock, store })
     const options = { audience: 'api', profile: 'tokenlib' as const, subjectPrefix: 'auth:' }
     const { tokens } = createReceiver([keys.options(options)], { clock, store })
     return { service, tokens, clock }
   }
 
   const ends: Readonly<Record<string, (service: TokenManager, token: string) => Promise<unknown>>> = {
-    logout: async (service, token) => service.logout(await service.verifyToken(token)),
-    revokeToken: async (service, token) => service.revokeToken(await service.verifyToken(token)),
-    revokeUser: (service) => service.revokeUser('ada'),
-    revokeKey: (service) => service.revokeKey('key-1'),
-    revokeAll: (service) => service.revokeAll(),
+    logout: async (service, token) => service.logout(await service.verify(token)),
+    revokeToken: async (service, token) => service.revoke.token(await service.verify(token)),
+    revokeUser: (service) => service.revoke.user('ada'),
+    revokeKey: (service) => service.revoke.key('key-1'),
+    revokeAll: (service) => service.revoke.all(),
   }
 
   test.each(Object.entries(ends))('%s there holds here', async (_, end) => {
     const { service, tokens } = share()
-    const { accessToken } = await service.createTokenPair({ uid: 'ada' })
-    const { accessToken: other } = await service.createTokenPair({ uid: 'grace' })
-    expect(await tokens.verifyToken(accessToken)).toMatchObject({ sub: 'auth:ada' })
+    const { accessToken } = await service.sessions.open({ uid: 'ada' })
+    const { accessToken: other } = await service.sessions.open({ uid: 'grace' })
+    expect(await tokens.verify(accessToken)).toMatchObject({ sub: 'auth:ada' })
     await end(service, accessToken)
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
     const isForAll = end === ends['revokeKey'] || end === ends['revokeAll']
-    expect(await outcomeOf(tokens.verifyToken(other))).toBe(isForAll ? 'TOKEN_REVOKED' : 'ok')
+    expect(await outcomeOf(tokens.verify(other))).toBe(isForAll ? 'TOKEN_REVOKED' : 'ok')
   })
 
   test('a session that is refreshed after the revocation of its user stays revoked', async () => {
     const { service, tokens, clock } = share()
-    const first = await service.createTokenPair({ uid: 'ada' })
+    const first = await service.sessions.open({ uid: 'ada' })
     clock.seconds += 60
-    await tokens.revokeUser('auth:ada', { issuer: ISSUER })
+    await tokens.revoke.user('auth:ada', { issuer: ISSUER })
     clock.seconds += 60
-    const next = await service.refresh(first.refreshToken)
-    expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('TOKEN_REVOKED')
-    const again = await service.createTokenPair({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(again.accessToken))).toBe('ok')
+    const next = await service.sessions.refresh(first.refreshToken)
+    expect(await outcomeOf(tokens.verify(next.accessToken))).toBe('TOKEN_REVOKED')
+    const again = await service.sessions.open({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verify(again.accessToken))).toBe('ok')
   })
 })
 
@@ -411,10 +410,10 @@ describe('services with one store and different prefixes for an issuer', () => {
   test.each(PREFIXES)('a user revoked where the prefix is "%s" is revoked at all of them', async (prefix) => {
     const services = share()
     const { tokens } = services[PREFIXES.indexOf(prefix)] as (typeof services)[number]
-    await tokens.revokeUser(tokens.toSubject(A.issuer, 'ada'), a)
+    await tokens.revoke.user(internalsOf(tokens).toSubject(A.issuer, 'ada'), a)
     for (const service of services) {
-      expect(await outcomeOf(service.tokens.verifyToken(A.sign()))).toBe('TOKEN_REVOKED')
-      expect(await outcomeOf(service.tokens.verifyToken(A.sign({ sub: 'grace' })))).toBe('ok')
+      expect(await outcomeOf(service.tokens.verify(A.sign()))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(service.tokens.verify(A.sign({ sub: 'grace' })))).toBe('ok')
     }
   })
 })
@@ -426,13 +425,13 @@ test('with an issuer, a user is named with its prefix or without; without one, w
     await revoke(tokens)
     return outcomes(tokens)
   }
-  expect(await outcomesAfter((tokens) => tokens.revokeUser('ada', a))).toBe('own - b')
-  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:ada', a))).toBe('own - b')
-  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:ada'))).toBe('own - b')
-  expect(await outcomesAfter((tokens) => tokens.revokeUser('ada'))).toBe('- a b')
-  expect(await outcomesAfter((tokens) => tokens.revokeUser('b:ada', a))).toBe('own a b')
+  expect(await outcomesAfter((tokens) => tokens.revoke.user('ada', a))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revoke.user('a:ada', a))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revoke.user('a:ada'))).toBe('own - b')
+  expect(await outcomesAfter((tokens) => tokens.revoke.user('ada'))).toBe('- a b')
+  expect(await outcomesAfter((tokens) => tokens.revoke.user('b:ada', a))).toBe('own a b')
   // The prefix alone is not the name of every user.
-  expect(await outcomesAfter((tokens) => tokens.revokeUser('a:', a))).toBe('own a b')
+  expect(await outcomesAfter((tokens) => tokens.revoke.user('a:', a))).toBe('own a b')
 })
 
 test.each(['PEM', 'JWK'])(
@@ -442,10 +441,10 @@ test.each(['PEM', 'JWK'])(
     const { kid: _kid, ...jwk } = a.jwk
     const pem = a.publicKey.export({ format: 'pem', type: 'spki' }).toString()
     const { tokens } = createReceiver([a.options({ keys: async () => (kind === 'PEM' ? pem : jwk) })])
-    expect(await outcomeOf(tokens.verifyToken(a.sign()))).toBe('ok')
-    await tokens.revokeKey('key-1', { issuer: a.issuer })
+    expect(await outcomeOf(tokens.verify(a.sign()))).toBe('ok')
+    await tokens.revoke.key('key-1', { issuer: a.issuer })
     for (const name of ['key-1', 'key-2']) {
-      expect(await outcomeOf(tokens.verifyToken(a.sign({}, { kid: name })))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(a.sign({}, { kid: name })))).toBe('TOKEN_REVOKED')
     }
   },
 )

@@ -35,7 +35,7 @@ describe('sockets', () => {
       createRequest({ headers: { origin }, cookies: { [name]: token } }),
     ]
     for (const request of requests) {
-      const upgrade = await tokens.authenticateUpgrade(request, { origins: [origin] })
+      const upgrade = await tokens.sockets.authenticate(request, { origins: [origin] })
       expect(upgrade.payload).toMatchObject({ iss: A.issuer, sub: 'ada' })
       expect(upgrade.token.token).toBe(token)
     }
@@ -44,7 +44,7 @@ describe('sockets', () => {
   test('the policy of a handshake names issuers', async () => {
     const { tokens } = createReceiver([A.options(), B.options()])
     const upgrade = (issuer: string) =>
-      outcomeOf(tokens.authenticateUpgrade(withBearer(A.sign()), { issuer }))
+      outcomeOf(tokens.sockets.authenticate(withBearer(A.sign()), { issuer }))
     expect(await upgrade(A.issuer)).toBe('ok')
     expect(await upgrade(B.issuer)).toBe('TOKEN_ISSUER_INVALID')
     expect(await upgrade('own')).toBe('TOKEN_ISSUER_INVALID')
@@ -52,27 +52,27 @@ describe('sockets', () => {
 
   test("until: 'session' is for our own sessions", async () => {
     const { tokens } = createReceiver([A.options()])
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const { sid } = openToken(accessToken).claims
     const until = 'session'
-    expect(await outcomeOf(tokens.authenticateUpgrade(withBearer(accessToken), { until }))).toBe('ok')
+    expect(await outcomeOf(tokens.sockets.authenticate(withBearer(accessToken), { until }))).toBe('ok')
     // With the id of a session that is alive.
     const foreign = withBearer(A.sign({ sid }))
-    expect(await outcomeOf(tokens.authenticateUpgrade(foreign, { until }))).toBe('TOKEN_ISSUER_INVALID')
+    expect(await outcomeOf(tokens.sockets.authenticate(foreign, { until }))).toBe('TOKEN_ISSUER_INVALID')
     const demands = { until, issuer: A.issuer } as const
-    await expect(tokens.authenticateUpgrade(withBearer(accessToken), demands)).rejects.toThrow(TypeError)
+    await expect(tokens.sockets.authenticate(withBearer(accessToken), demands)).rejects.toThrow(TypeError)
     expect(
       await outcomeOf(
-        tokens.authenticateUpgrade(withBearer(accessToken), { until, issuer: ['own', A.issuer] }),
+        tokens.sockets.authenticate(withBearer(accessToken), { until, issuer: ['own', A.issuer] }),
       ),
     ).toBe('ok')
   })
 
   const watch = async (options = {}, claims = {}) => {
     const { tokens, clock } = createReceiver([A.options(options)])
-    const upgrade = await tokens.authenticateUpgrade(withBearer(A.sign(claims)))
+    const upgrade = await tokens.sockets.authenticate(withBearer(A.sign(claims)))
     const socket = createSocket()
-    const stop = tokens.closeWhenInvalid(socket, upgrade, { every: '1h' })
+    const stop = tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1h' })
     const pass = async (seconds: number) => {
       clock.seconds += seconds
       await vi.advanceTimersByTimeAsync(seconds * 1000)
@@ -98,7 +98,7 @@ describe('sockets', () => {
 
   test('a socket is closed at the next look when its user is revoked', async () => {
     const { socket, pass, tokens } = await watch({}, { exp: NOW + 9000 })
-    await tokens.revokeUser('ada', { issuer: A.issuer })
+    await tokens.revoke.user('ada', { issuer: A.issuer })
     await pass(3600)
     expect(socket.closed).toEqual([4401])
   })
@@ -112,14 +112,14 @@ describe('sockets', () => {
     const { tokens, clock } = createReceiver([
       A.options({ keys: { jwksUri, fetch, maxAge: '1s', maxStale: '1s' } }),
     ])
-    const upgrade = await tokens.authenticateUpgrade(withBearer(A.sign()))
+    const upgrade = await tokens.sockets.authenticate(withBearer(A.sign()))
     isDown = true
     keys = []
     vi.advanceTimersByTime(10_000)
     clock.seconds += 10
     const closed = new Promise<unknown>((resolve) => {
       const socket = { readyState: 1, close: (code: unknown) => resolve(code), addEventListener() {} }
-      tokens.closeWhenInvalid(socket, upgrade, { every: '1m' })
+      tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1m' })
     })
     await vi.advanceTimersByTimeAsync(60_000)
     expect(await closed).toBe(1013)
@@ -131,42 +131,42 @@ test('a socket with a token of an issuer is closed at once where there is a repl
   const store = replicate(createMemoryStore({ clock }))
   const { tokens } = createReceiver([A.options()], { clock, store })
   await tokens.ready()
-  const upgrade = await tokens.authenticateUpgrade(withBearer(A.sign({ sid: 's' })))
+  const upgrade = await tokens.sockets.authenticate(withBearer(A.sign({ sid: 's' })))
   const closed = new Promise<unknown>((resolve) => {
     const socket = { readyState: 1, close: (code: unknown) => resolve(code), addEventListener() {} }
-    tokens.closeWhenInvalid(socket, upgrade, { every: '1h' })
+    tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1h' })
   })
-  await tokens.revokeSession('s', { issuer: A.issuer })
+  await tokens.revoke.session('s', { issuer: A.issuer })
   expect(await closed).toBe(4401)
 })
 
-describe('logoutRequest', () => {
+describe('logout', () => {
   const config = { JWT_TOKEN_LOCATION: ['headers', 'cookies'] } as const
 
   test('ends the session of a token of an issuer, expired or not', async () => {
     const { tokens } = createReceiver([A.options()])
     const request = withBearer(A.sign({ sid: 's', exp: NOW - 9, iat: NOW - 90 }))
-    expect(await tokens.logoutRequest(request)).toMatchObject({ iss: A.issuer, sid: 's' })
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ sid: 's' })))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ sid: 't' })))).toBe('ok')
+    expect(await tokens.logout(request)).toMatchObject({ iss: A.issuer, sid: 's' })
+    expect(await outcomeOf(tokens.verify(A.sign({ sid: 's' })))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(A.sign({ sid: 't' })))).toBe('ok')
   })
 
   test('ends a token that has neither sid nor jti', async () => {
     const { tokens } = createReceiver([A.options()])
     const token = A.sign({ jti: undefined })
-    await tokens.logoutRequest(withBearer(token))
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(flipToken(token, 'ES256')))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ jti: undefined, n: 2 })))).toBe('ok')
+    await tokens.logout(withBearer(token))
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(flipToken(token, 'ES256')))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(A.sign({ jti: undefined, n: 2 })))).toBe('ok')
   })
 
   test('ends every session of a request, also where two issuers have given the same id', async () => {
     const { tokens } = createReceiver([A.options()], { config })
-    const own = await tokens.createTokenPair({ uid: 'ada' })
+    const own = await tokens.sessions.open({ uid: 'ada' })
     const { sid } = openToken(own.accessToken).claims
     for (const claims of [{ sid }, { sid: undefined, jti: sid }]) {
       const token = A.sign(claims)
-      const pair = await tokens.createTokenPair({ uid: 'bob' })
+      const pair = await tokens.sessions.open({ uid: 'bob' })
       const request = createRequest({
         method: 'POST',
         headers: {
@@ -175,10 +175,10 @@ describe('logoutRequest', () => {
         },
         cookies: { [tokens.config.JWT_ACCESS_COOKIE_NAME]: own.accessToken },
       })
-      await tokens.logoutRequest(request)
-      expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-      expect(await outcomeOf(tokens.verifyToken(own.accessToken))).toBe('TOKEN_REVOKED')
-      expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+      await tokens.logout(request)
+      expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(own.accessToken))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('ok')
     }
   })
 
@@ -188,24 +188,24 @@ describe('logoutRequest', () => {
     const header = { [tokens.config.JWT_ACCESS_CSRF_HEADER_NAME]: 'x' }
     const token = A.sign({ csrf: 'x', sid: 's' })
     const request = createRequest({ method: 'POST', headers: header, cookies: { [name]: token } })
-    expect(await outcomeOf(tokens.logoutRequest(request))).toBe('CSRF_MISMATCH')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.logout(request))).toBe('CSRF_MISMATCH')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     const open = createReceiver([A.options()], { config: { ...config, JWT_COOKIE_CSRF_PROTECT: false } })
-    await open.tokens.logoutRequest(createRequest({ method: 'POST', cookies: { [name]: token } }))
-    expect(await outcomeOf(open.tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    await open.tokens.logout(createRequest({ method: 'POST', cookies: { [name]: token } }))
+    expect(await outcomeOf(open.tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   test('a token for another application ends nothing', async () => {
     const { tokens } = createReceiver([A.options()])
     const request = withBearer(A.sign({ sid: 's', aud: 'https://other.example' }))
-    expect(await tokens.logoutRequest(request)).toBeNull()
-    expect(await outcomeOf(tokens.verifyToken(A.sign({ sid: 's' })))).toBe('ok')
+    expect(await tokens.logout(request)).toBeNull()
+    expect(await outcomeOf(tokens.verify(A.sign({ sid: 's' })))).toBe('ok')
   })
 
   test('keys that cannot be had keep no other session alive', async () => {
     const keys = { jwksUri: 'https://a.example/keys', fetch: () => Promise.reject(new Error('offline')) }
     const { tokens } = createReceiver([A.options({ keys })], { config })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const request = createRequest({
       method: 'POST',
       headers: {
@@ -214,8 +214,8 @@ describe('logoutRequest', () => {
       },
       cookies: { [tokens.config.JWT_ACCESS_COOKIE_NAME]: accessToken },
     })
-    expect(await outcomeOf(tokens.logoutRequest(request))).toBe('KEYS_UNAVAILABLE')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.logout(request))).toBe('KEYS_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
   })
 })
 
@@ -223,8 +223,8 @@ describe('session routes', () => {
   test('serve no user of an issuer, whatever the sub and the sid', async () => {
     const { tokens } = createReceiver([A.options(), B.options({ profile: 'tokenlib' })])
     const routes = createSessionRoutes(tokens, { logIn: async () => null })
-    const pair = await tokens.createTokenPair({ uid: 'ada' })
-    const { sid = '' } = await tokens.verifyToken(pair.accessToken)
+    const pair = await tokens.sessions.open({ uid: 'ada' })
+    const { sid = '' } = await tokens.verify(pair.accessToken)
     for (const token of [A.sign({ sid }), B.sign({ sid, type: 'access' })]) {
       const request = (method: string, path: string) =>
         new Request(`http://localhost/auth/${path}`, {
@@ -243,10 +243,10 @@ describe('session routes', () => {
       // A log-out ends what the token belongs to, which is no session of ours.
       expect((await routes.logout(request('POST', 'logout'))).status).toBe(204)
       const payload = { sub: 'ada', sid, iss: B.issuer }
-      await expect(tokens.revokeOtherSessions(payload)).rejects.toThrow(TypeError)
+      await expect(tokens.sessions.endOthers(payload)).rejects.toThrow(TypeError)
     }
-    expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
-    expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('ok')
+    expect(await tokens.sessions.list('ada')).toHaveLength(1)
+    expect(await outcomeOf(tokens.sessions.refresh(pair.refreshToken))).toBe('ok')
   })
 })

@@ -12,11 +12,11 @@ const issuers = [A.options({ maxTokenAge: '1h' }), B.options()]
 const IDS = { sub: 'ada', sid: 'session', jti: 'token' } as const
 
 const WAYS: readonly (readonly [name: string, revoke: (tokens: TokenManager) => Promise<unknown>])[] = [
-  ['a token', (tokens) => tokens.revokeToken({ ...IDS, exp: NOW + 600, iss: A.issuer })],
-  ['a session', (tokens) => tokens.revokeSession(IDS.sid, { issuer: A.issuer })],
-  ['a user', (tokens) => tokens.revokeUser(IDS.sub, { issuer: A.issuer })],
-  ['a key', (tokens) => tokens.revokeKey('key-1', { issuer: A.issuer })],
-  ['an issuer', (tokens) => tokens.revokeAll({ issuer: A.issuer })],
+  ['a token', (tokens) => tokens.revoke.token({ ...IDS, exp: NOW + 600, iss: A.issuer })],
+  ['a session', (tokens) => tokens.revoke.session(IDS.sid, { issuer: A.issuer })],
+  ['a user', (tokens) => tokens.revoke.user(IDS.sub, { issuer: A.issuer })],
+  ['a key', (tokens) => tokens.revoke.key('key-1', { issuer: A.issuer })],
+  ['an issuer', (tokens) => tokens.revoke.all({ issuer: A.issuer })],
 ]
 
 const PLACES: readonly (readonly [string, (store: RevocationStore) => RevocationStore])[] = [
@@ -45,16 +45,16 @@ describeStores(STORES, (kind) => {
       const place = createPlace()
       const one = await open(kind, place, wrap)
       const other = await open(kind, place, wrap)
-      const own = await one.createTokenPair({ uid: 'ada' })
+      const own = await one.sessions.open({ uid: 'ada' })
       const a = A.sign(IDS)
       const b = B.sign(IDS)
-      expect(await outcomeOf(other.verifyToken(a)), name).toBe('ok')
+      expect(await outcomeOf(other.verify(a)), name).toBe('ok')
       const { position } = (await revoke(one)) as { position: string }
-      expect(await outcomeOf(one.verifyToken(a)), name).toBe('TOKEN_REVOKED')
-      expect(await outcomeOf(other.verifyToken(a, { atLeast: position })), name).toBe('TOKEN_REVOKED')
-      expect(await outcomeOf(other.verifyToken(b, { atLeast: position })), name).toBe('ok')
-      expect(await outcomeOf(other.verifyToken(own.accessToken)), name).toBe('ok')
-      expect(await outcomeOf(other.refresh(own.refreshToken)), name).toBe('ok')
+      expect(await outcomeOf(one.verify(a)), name).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(other.verify(a, { atLeast: position })), name).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(other.verify(b, { atLeast: position })), name).toBe('ok')
+      expect(await outcomeOf(other.verify(own.accessToken)), name).toBe('ok')
+      expect(await outcomeOf(other.sessions.refresh(own.refreshToken)), name).toBe('ok')
     }
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Jwk, TokenConfig, TokenManager, type TrustedIssuer } from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager, type TrustedIssuer } from '../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../packages/tokenlib/src/kit.js'
 import { type IssuerOptions, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createForeign } from '../helpers/foreign.js'
 import { SECRET } from '../helpers/manager.js'

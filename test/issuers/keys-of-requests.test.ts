@@ -4,6 +4,7 @@ import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.
 import { NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { recheckUpgrade } from '../../packages/tokenlib/src/requests/sockets.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const A = createForeign('https://a.example')
 const NEXT = createForeign('https://a.example', { kid: 'key-2' })
@@ -27,19 +28,19 @@ describe('keys that have to be loaded', () => {
   test('a synchronous check before that is told so', async () => {
     const { tokens, state } = createEndpoint()
     const token = A.sign()
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(
       expect.objectContaining({ code: 'KEYS_UNAVAILABLE', issuer: A.issuer }),
     )
     await tokens.ready()
     expect(state.calls).toBe(1)
-    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('ada')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token).sub).toBe('ada')
   })
 
   test('own tokens do not wait for the keys of an issuer', async () => {
     const { tokens, state } = createEndpoint()
     state.isDown = true
     const own = tokens.createAccessToken({ uid: 'ada' })
-    expect(tokens.verifyTokenWithoutRevocation(own).sub).toBe('ada')
+    expect(internalsOf(tokens).verifyWithoutRevocation(own).sub).toBe('ada')
     expect((await tokens.accessTokenRequired(withBearer(own))).sub).toBe('ada')
     expect(state.calls).toBe(0)
   })
@@ -62,10 +63,10 @@ describe('keys that have to be loaded', () => {
     await expect(tokens.ready()).rejects.toMatchObject(unavailable)
     for (const call of [
       () => tokens.accessTokenRequired(withBearer(A.sign())),
-      () => tokens.verifyToken(A.sign()),
-      () => tokens.authenticateUpgrade(withBearer(A.sign())),
-      () => tokens.verifyIssuedJwt(A.sign(), { typ: 'at+jwt', audience: 'x' }),
-      () => tokens.logoutRequest(withBearer(A.sign())),
+      () => tokens.verify(A.sign()),
+      () => tokens.sockets.authenticate(withBearer(A.sign())),
+      () => internalsOf(tokens).verifyIssuedJwt(A.sign(), { typ: 'at+jwt', audience: 'x' }),
+      () => tokens.logout(withBearer(A.sign())),
     ]) {
       await expect(call()).rejects.toMatchObject(unavailable)
     }
@@ -76,7 +77,7 @@ describe('keys that have to be loaded', () => {
     const [header = '', payload = ''] = A.sign().split('.')
     const other = Buffer.from(JSON.stringify({ alg: 'ES256', jku: URL })).toString('base64url')
     for (const token of [`${other}.${payload}.AAAA`, `${header}.${payload}`, 'x'.repeat(10_000)]) {
-      expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_INVALID')
+      expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_INVALID')
     }
     expect(state.calls).toBe(0)
   })
@@ -120,7 +121,7 @@ describe('the fast lane', () => {
     const request = () => withBearer(token)
     expect(await outcomeOf(tokens.require({ issuer: 'own' })(request()))).toBe('TOKEN_ISSUER_INVALID')
     expect(await outcomeOf(tokens.require({ issuer: A.issuer })(request()))).toBe('ok')
-    expect(await outcomeOf(tokens.scopesRequired('write')(request()))).toBe('INSUFFICIENT_SCOPE')
+    expect(await outcomeOf(tokens.require({ scopes: ['write'] })(request()))).toBe('INSUFFICIENT_SCOPE')
     expect(await outcomeOf(tokens.freshTokenRequired(request()))).toBe('FRESH_TOKEN_REQUIRED')
     expect(await outcomeOf(tokens.refreshTokenRequired(request()))).toBe('REFRESH_TOKEN_REQUIRED')
     clock.seconds = iat + 599
@@ -130,7 +131,7 @@ describe('the fast lane', () => {
     clock.seconds = iat - 1
     expect(await outcomeOf(tokens.accessTokenRequired(request()))).toBe('TOKEN_NOT_YET_VALID')
     clock.seconds = iat + 60
-    await tokens.revokeUser('ada', { issuer: A.issuer })
+    await tokens.revoke.user('ada', { issuer: A.issuer })
     expect(await outcomeOf(tokens.accessTokenRequired(request()))).toBe('TOKEN_REVOKED')
   })
 
@@ -148,7 +149,7 @@ describe('a synchronous check of a token with a new key', () => {
     const { tokens, state } = createEndpoint()
     await tokens.ready()
     state.published = [A.jwk, NEXT.jwk]
-    const check = () => tokens.verifyTokenWithoutRevocation(NEXT.sign())
+    const check = () => internalsOf(tokens).verifyWithoutRevocation(NEXT.sign())
     expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
     await tokens.ready()
     expect(check().sub).toBe('ada')
@@ -159,7 +160,7 @@ describe('a synchronous check of a token with a new key', () => {
     const fetch = async (): Promise<Response> => Response.json({ keys: [A.jwk] })
     for (const keys of [async () => A.jwk, { jwksUri: URL, fetch }]) {
       const { tokens } = createReceiver([A.options({ keys })])
-      const check = () => tokens.verifyTokenWithoutRevocation(A.sign())
+      const check = () => internalsOf(tokens).verifyWithoutRevocation(A.sign())
       expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
       await tokens.ready()
       expect(check().sub).toBe('ada')
@@ -169,7 +170,7 @@ describe('a synchronous check of a token with a new key', () => {
   test('leaves no rejection behind if the load fails', async () => {
     const { tokens, state } = createEndpoint()
     state.isDown = true
-    const check = () => tokens.verifyTokenWithoutRevocation(A.sign())
+    const check = () => internalsOf(tokens).verifyWithoutRevocation(A.sign())
     expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
     expect(await outcomeOf(tokens.ready())).toBe('KEYS_UNAVAILABLE')
     expect(check).toThrow(expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }))
@@ -189,12 +190,12 @@ describe('a token that expires while the keys are loaded', () => {
 
   test('is refused', async () => {
     const tokens = createSlow({ delay: 3600 })
-    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('TOKEN_EXPIRED')
+    expect(await outcomeOf(tokens.verify(A.sign()))).toBe('TOKEN_EXPIRED')
   })
 
   test('is accepted if it does not', async () => {
     const tokens = createSlow({ delay: 1 })
-    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(A.sign()))).toBe('ok')
   })
 })
 
@@ -210,16 +211,16 @@ test('a cool-down that ends while a token is checked is no reason to refuse it',
         return NOW
       },
     })
-    const upgrade = await tokens.authenticateUpgrade(withBearer(A.sign()))
+    const upgrade = await tokens.sockets.authenticate(withBearer(A.sign()))
     const isAccepted = async (check: () => Promise<unknown>): Promise<string> => {
       state.published = [NEXT.jwk]
       vi.advanceTimersByTime(1500)
       const loaded = new Promise<void>((resolve) => void tokens.on('keysLoaded', () => resolve()))
-      await outcomeOf(tokens.verifyToken(NEXT.sign()))
+      await outcomeOf(tokens.verify(NEXT.sign()))
       await loaded
       // It looks for the key in vain, which starts the cool-down.
       vi.advanceTimersByTime(1500)
-      expect(await outcomeOf(tokens.verifyToken(A.sign({ jti: 'in vain' })))).toBe('TOKEN_SIGNATURE_INVALID')
+      expect(await outcomeOf(tokens.verify(A.sign({ jti: 'in vain' })))).toBe('TOKEN_SIGNATURE_INVALID')
       state.published = [A.jwk, NEXT.jwk]
       vi.advanceTimersByTime(998)
       isTicking = true
@@ -227,7 +228,7 @@ test('a cool-down that ends while a token is checked is no reason to refuse it',
       isTicking = false
       return outcome
     }
-    expect(await isAccepted(() => tokens.verifyToken(A.sign({ jti: 'other' })))).toBe('ok')
+    expect(await isAccepted(() => tokens.verify(A.sign({ jti: 'other' })))).toBe('ok')
     expect(await isAccepted(() => recheckUpgrade(upgrade))).toBe('ok')
   } finally {
     vi.useRealTimers()

@@ -7,7 +7,7 @@ import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 const [url = '', namespace = '', issuer = '', audience = ''] = process.argv.slice(2)
 const tokens = new TokenManager({
   config: new TokenConfig({ JWT_REVOCATION_TIMEOUT: '20s' }),
-  revocation: createRedisStore(new Redis(url), { namespace }),
+  store: createRedisStore(new Redis(url), { namespace }),
   issuers: [
     trustIssuer({
       issuer,
@@ -19,7 +19,7 @@ const tokens = new TokenManager({
 })
 
 process.on('message', (token: string) => {
-  tokens.verifyToken(token).then(
+  tokens.verify(token).then(
     () => process.send?.('ok'),
     (error: { code?: string }) => process.send?.(error.code ?? 'error'),
   )

@@ -30,7 +30,7 @@ function createPartner() {
       ...PATIENT,
     }),
     clock,
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     issuers: [
       trustIssuer({
         issuer: ISSUER,
@@ -58,24 +58,24 @@ function createRequest(tokens: TokenManager, cookies: readonly string[], bearer?
 test('one request cannot look for more than four keys', async () => {
   const { tokens, calls } = createPartner()
   const cookies = Array.from({ length: 16 }, (_, at) => sign(`junk ${at}`))
-  expect(await outcomeOf(tokens.logoutRequest(createRequest(tokens, cookies)))).toBe('KEYS_UNAVAILABLE')
+  expect(await outcomeOf(tokens.logout(createRequest(tokens, cookies)))).toBe('KEYS_UNAVAILABLE')
   expect(calls).toHaveLength(4)
 })
 
 test('a token whose key is known is logged out beside as many others as there are', async () => {
   const { tokens } = createPartner()
   const genuine = sign('real')
-  await tokens.verifyToken(genuine)
+  await tokens.verify(genuine)
   const cookies = Array.from({ length: 16 }, (_, at) => sign(`junk ${at}`))
-  await outcomeOf(tokens.logoutRequest(createRequest(tokens, cookies, genuine)))
-  expect(await outcomeOf(tokens.verifyToken(genuine))).toBe('TOKEN_REVOKED')
+  await outcomeOf(tokens.logout(createRequest(tokens, cookies, genuine)))
+  expect(await outcomeOf(tokens.verify(genuine))).toBe('TOKEN_REVOKED')
 })
 
 test('requests with unknown keys on the logout route do not keep genuine tokens of other requests out', async () => {
   const { tokens } = createPartner()
   for (let round = 0; round < 20; round++) {
     const cookies = Array.from({ length: 16 }, (_, at) => sign(`junk ${round} ${at}`))
-    await outcomeOf(tokens.logoutRequest(createRequest(tokens, cookies)))
+    await outcomeOf(tokens.logout(createRequest(tokens, cookies)))
   }
-  expect(await outcomeOf(tokens.verifyToken(sign('real')))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(sign('real')))).toBe('ok')
 })

@@ -40,7 +40,7 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
     provider = await startAuthorizationServer([firstKey], `http://127.0.0.1:${port}/backchannel-logout`)
     tokens = new TokenManager({
       config: new TokenConfig(PATIENT),
-      revocation: createRedisStore(redis, { namespace }),
+      store: createRedisStore(redis, { namespace }),
       issuers: [
         trustIssuer({
           issuer: provider.issuer,
@@ -77,7 +77,7 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
     return (await answer)[0]
   }
   const outcomes = async (token: string): Promise<unknown[]> => [
-    await outcomeOf(tokens.verifyToken(token)),
+    await outcomeOf(tokens.verify(token)),
     await askOther(token),
   ]
 
@@ -111,9 +111,7 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
         body: new URLSearchParams({ logout_token: toForged(kid, 'logout+jwt') }),
       })
     // On a route, and at the receiver itself.
-    expect(await outcomeOf(tokens.verifyToken(toForged('stranger', 'at+jwt')))).toBe(
-      'TOKEN_SIGNATURE_INVALID',
-    )
+    expect(await outcomeOf(tokens.verify(toForged('stranger', 'at+jwt')))).toBe('TOKEN_SIGNATURE_INVALID')
     expect((await sendForged('stranger')).status).toBe(400)
     // The first of them signs; the other one still verifies what it signed before.
     provider.setKeys([createSigningKey('second'), firstKey])

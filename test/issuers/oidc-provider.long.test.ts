@@ -83,13 +83,13 @@ test(
       await bothLoaded
       server.setKeys([next, current])
       published = new Set([current.kid, next.kid])
-      expect(await outcomeOf(tokens.verifyToken(old))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(old))).toBe('ok')
 
       const onlyNextLoaded = untilLoaded([next.kid])
       published = new Set([next.kid])
       server.setKeys([next])
       await onlyNextLoaded
-      if ((await outcomeOf(tokens.verifyToken(old))) === 'TOKEN_SIGNATURE_INVALID') removed++
+      if ((await outcomeOf(tokens.verify(old))) === 'TOKEN_SIGNATURE_INVALID') removed++
     }
     ending.abort()
     await Promise.all(load)
@@ -114,7 +114,7 @@ test(
     const outcomes = new Set<string>()
     // Unknown within the cool-down; the first token after it loads the key, and waits for it.
     while (!outcomes.has('ok')) {
-      outcomes.add(await outcomeOf(tokens.verifyToken(token)))
+      outcomes.add(await outcomeOf(tokens.verify(token)))
       await new Promise((resolve) => setImmediate(resolve))
     }
     outcomes.delete('TOKEN_SIGNATURE_INVALID')

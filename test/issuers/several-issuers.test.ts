@@ -6,6 +6,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver, AUDIENCE } from '../helpers/foreign.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const A = createForeign('https://a.example')
 const B = createForeign('https://b.example/', { algorithm: 'RS256' })
@@ -15,16 +16,16 @@ const both = () => createReceiver([A.options({ subjectPrefix: 'a:' }), B.options
 describe('own tokens beside those of two issuers', () => {
   test('each token is verified with the keys of its issuer', async () => {
     const { tokens } = both()
-    const own = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    const own = await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
     expect(own).toMatchObject({ sub: 'ada', type: 'access' })
     expect(own.iss).toBeUndefined()
-    expect(await tokens.verifyToken(A.sign())).toMatchObject({
+    expect(await tokens.verify(A.sign())).toMatchObject({
       iss: A.issuer,
       sub: 'a:ada',
       type: 'access',
       aud: AUDIENCE,
     })
-    expect(await tokens.verifyToken(B.sign())).toMatchObject({ iss: B.issuer, sub: 'b:ada', type: 'access' })
+    expect(await tokens.verify(B.sign())).toMatchObject({ iss: B.issuer, sub: 'b:ada', type: 'access' })
   })
 
   const SPELLINGS: readonly (readonly [name: string, iss: unknown])[] = [
@@ -49,7 +50,7 @@ describe('own tokens beside those of two issuers', () => {
   ]
   test.each(SPELLINGS)('the iss has to be exact: %s', async (_, iss) => {
     const { tokens } = both()
-    const outcome = await outcomeOf(tokens.verifyToken(A.sign({ iss })))
+    const outcome = await outcomeOf(tokens.verify(A.sign({ iss })))
     // A text is the name of an issuer that we do not have; anything else, and nothing, is checked with our own keys.
     expect(outcome).toBe(typeof iss === 'string' ? 'TOKEN_ISSUER_INVALID' : 'TOKEN_INVALID')
   })
@@ -57,8 +58,8 @@ describe('own tokens beside those of two issuers', () => {
   test('a token without iss is one of our own, whatever the issuers', async () => {
     const { tokens } = both()
     const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '5m' })
-    expect((await tokens.verifyToken(token, { issuer: 'own' })).sub).toBe('ada')
-    expect(await outcomeOf(tokens.verifyToken(token, { issuer: A.issuer }))).toBe('TOKEN_ISSUER_INVALID')
+    expect((await tokens.verify(token, { issuer: 'own' })).sub).toBe('ada')
+    expect(await outcomeOf(tokens.verify(token, { issuer: A.issuer }))).toBe('TOKEN_ISSUER_INVALID')
   })
 
   test('a policy accepts the issuers that it names, and no other', async () => {
@@ -70,7 +71,7 @@ describe('own tokens beside those of two issuers', () => {
       const answers = Object.entries(cases).map(async ([name, token]) => [
         name,
         await outcomeOf(dependency(withBearer(token))),
-        await outcomeOf(tokens.verifyToken(token, { issuer })),
+        await outcomeOf(tokens.verify(token, { issuer })),
       ])
       return Promise.all(answers)
     }
@@ -108,10 +109,10 @@ describe('own tokens beside those of two issuers', () => {
       [A.sign(), 'TOKEN_ISSUER_INVALID'],
       [tokens.createAccessToken({ uid: 'ada' }), 'TOKEN_ISSUER_INVALID'],
     ] as const) {
-      expect(await outcomeOf(tokens.verifyToken(token, { issuer }))).toBe(expected)
+      expect(await outcomeOf(tokens.verify(token, { issuer }))).toBe(expected)
       expect(await outcomeOf(tokens.require({ issuer })(withBearer(token)))).toBe(expected)
       expect(await outcomeOf(chosen.require({ issuer })(withBearer(token)))).toBe(expected)
-      expect(await outcomeOf(tokens.authenticateUpgrade(upgrade(token), { issuer }))).toBe(expected)
+      expect(await outcomeOf(tokens.sockets.authenticate(upgrade(token), { issuer }))).toBe(expected)
       // The token is known by now.
       expect(enforcer.passesNow(withBearer(token))).toBe(expected === 'ok')
     }
@@ -121,24 +122,24 @@ describe('own tokens beside those of two issuers', () => {
     const { tokens } = both()
     const issuer = 'https://a.example/'
     expect(() => tokens.require({ issuer })).toThrow(TypeError)
-    await expect(tokens.verifyToken(A.sign(), { issuer })).rejects.toThrow(TypeError)
-    await expect(tokens.authenticateUpgrade(withBearer(A.sign()), { issuer })).rejects.toThrow(TypeError)
-    await expect(tokens.revokeUser('ada', { issuer })).rejects.toThrow(TypeError)
-    await expect(tokens.revokeAll({ issuer })).rejects.toThrow(TypeError)
-    await expect(tokens.revokeKey('k', { issuer })).rejects.toThrow(TypeError)
-    expect(() => tokens.toSubject(issuer, 'ada')).toThrow(TypeError)
-    expect(tokens.toSubject(A.issuer, 'ada')).toBe('a:ada')
+    await expect(tokens.verify(A.sign(), { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.sockets.authenticate(withBearer(A.sign()), { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.revoke.user('ada', { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.revoke.all({ issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.revoke.key('k', { issuer })).rejects.toThrow(TypeError)
+    expect(() => internalsOf(tokens).toSubject(issuer, 'ada')).toThrow(TypeError)
+    expect(internalsOf(tokens).toSubject(A.issuer, 'ada')).toBe('a:ada')
   })
 
   test('an issuer is refused where it would have no effect', async () => {
     const { tokens } = both()
-    const pair = await tokens.createTokenPair({ uid: 'ada' })
-    const payload = await tokens.verifyToken(pair.accessToken)
+    const pair = await tokens.sessions.open({ uid: 'ada' })
+    const payload = await tokens.verify(pair.accessToken)
     for (const issuer of ['own', A.issuer]) {
-      await expect(tokens.logoutRequest(withBearer(pair.accessToken), { issuer })).rejects.toThrow(TypeError)
-      await expect(tokens.revokeOtherSessions(payload, { issuer })).rejects.toThrow(TypeError)
+      await expect(tokens.logout(withBearer(pair.accessToken), { issuer })).rejects.toThrow(TypeError)
+      await expect(tokens.sessions.endOthers(payload, { issuer })).rejects.toThrow(TypeError)
     }
-    expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('ok')
   })
 
   test('nobody but the issuer makes its tokens', async () => {
@@ -146,9 +147,9 @@ describe('own tokens beside those of two issuers', () => {
     const issuer = A.issuer
     expect(() => tokens.createAccessToken({ uid: 'ada' }, { issuer })).toThrow(TypeError)
     expect(() => tokens.createRefreshToken({ uid: 'ada' }, { issuer })).toThrow(TypeError)
-    await expect(tokens.createTokenPair({ uid: 'ada' }, { issuer })).rejects.toThrow(TypeError)
-    await expect(tokens.createTokenPair({ uid: 'ada' }, { refresh: { issuer } })).rejects.toThrow(TypeError)
-    expect(await tokens.listSessions('ada')).toEqual([])
+    await expect(tokens.sessions.open({ uid: 'ada' }, { issuer })).rejects.toThrow(TypeError)
+    await expect(tokens.sessions.open({ uid: 'ada' }, { refresh: { issuer } })).rejects.toThrow(TypeError)
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 
   test('a refresh takes no token of an issuer, whatever it says', async () => {
@@ -156,8 +157,8 @@ describe('own tokens beside those of two issuers', () => {
     for (const foreign of [A, B]) {
       for (const type of ['access', 'refresh']) {
         const token = foreign.sign({ type, sid: 'session', gen: 0 })
-        expect(await outcomeOf(tokens.refresh(token))).not.toBe('ok')
-        expect(await outcomeOf(tokens.refresh(withBearer(token)))).not.toBe('ok')
+        expect(await outcomeOf(tokens.sessions.refresh(token))).not.toBe('ok')
+        expect(await outcomeOf(tokens.sessions.refresh(withBearer(token)))).not.toBe('ok')
         expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(token)))).not.toBe('ok')
       }
     }
@@ -185,25 +186,25 @@ describe('schemas', () => {
       clock,
       issuers,
       claims: schema,
-      revocation: createMemoryStore({ clock }),
+      store: createMemoryStore({ clock }),
     })
   }
 
   test('the schema applies to the claims of an issuer too', async () => {
     const tokens = open()
-    expect(await tokens.verifyToken(A.sign({ tenant: 'acme' }))).toMatchObject({
+    expect(await tokens.verify(A.sign({ tenant: 'acme' }))).toMatchObject({
       tenant: 'ACME',
       sub: 'a:ada',
     })
-    expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('CLAIMS_INVALID')
+    expect(await outcomeOf(tokens.verify(A.sign()))).toBe('CLAIMS_INVALID')
     for (const round of [1, 2, 3]) {
-      const payload = await tokens.verifyToken(A.sign({ tenant: 'acme', jti: 'again' }))
+      const payload = await tokens.verify(A.sign({ tenant: 'acme', jti: 'again' }))
       expect(payload.tenant, `round ${round}`).toBe('ACME')
     }
   })
 
   test('the identity claim of our own tokens is the sub in those of an issuer', async () => {
-    const payload = await open('uid').verifyToken(A.sign({ tenant: 'acme', uid: 'root' }))
+    const payload = await open('uid').verify(A.sign({ tenant: 'acme', uid: 'root' }))
     expect(payload).toMatchObject({ sub: 'a:ada', uid: 'a:ada' })
   })
 
@@ -214,10 +215,10 @@ describe('schemas', () => {
         config: { JWT_IDENTITY_CLAIM: 'uid' },
       })
       for (const uid of ['root', 7, undefined]) {
-        const payload = await tokens.verifyToken(A.sign({ uid, type: 'access' }))
+        const payload = await tokens.verify(A.sign({ uid, type: 'access' }))
         expect(payload).toMatchObject({ sub: 'a:ada', uid: 'a:ada' })
       }
-      const own = await tokens.verifyToken(tokens.createAccessToken({ uid: 'root' }))
+      const own = await tokens.verify(tokens.createAccessToken({ uid: 'root' }))
       expect(own).toMatchObject({ sub: 'root', uid: 'root' })
     },
   )
@@ -227,14 +228,14 @@ test('the event of a revocation names the issuer whose tokens it concerns', asyn
   const { tokens } = both()
   const events: unknown[] = []
   tokens.on('revoked', ({ kind, id, sub, issuer }) => events.push([kind, id, sub, issuer]))
-  const payload = await tokens.verifyToken(A.sign({ sid: 's' }))
-  await tokens.revokeToken(payload)
-  await tokens.revokeSession(payload)
-  await tokens.revokeUser('a:ada', { issuer: A.issuer })
-  await tokens.revokeUser('eve')
-  await tokens.revokeKey('key-1', { issuer: B.issuer })
-  await tokens.revokeAll({ issuer: B.issuer })
-  await tokens.revokeAll()
+  const payload = await tokens.verify(A.sign({ sid: 's' }))
+  await tokens.revoke.token(payload)
+  await tokens.revoke.session(payload)
+  await tokens.revoke.user('a:ada', { issuer: A.issuer })
+  await tokens.revoke.user('eve')
+  await tokens.revoke.key('key-1', { issuer: B.issuer })
+  await tokens.revoke.all({ issuer: B.issuer })
+  await tokens.revoke.all()
   expect(events).toEqual([
     ['token', 'token-1', 'a:ada', A.issuer],
     ['session', 's', 'a:ada', A.issuer],

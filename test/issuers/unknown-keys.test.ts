@@ -52,7 +52,7 @@ async function create(toKeys?: (state: { published: readonly object[]; isDown: b
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
     clock,
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     issuers: [
       trustIssuer({
         issuer: ISSUER,
@@ -108,7 +108,7 @@ const FINAL: readonly (readonly [
     200,
     200,
     async (tokens, key, kid) => {
-      const outcome = await outcomeOf(tokens.logoutRequest(withBearer(access(key, kid))))
+      const outcome = await outcomeOf(tokens.logout(withBearer(access(key, kid))))
       return outcome === 'KEYS_UNAVAILABLE' ? 503 : 200
     },
   ],
@@ -130,12 +130,10 @@ describe.each(FINAL)('%s with an unknown key', (_name, refused, accepted, reques
 
   test('is accepted within the cool-down that a stranger has started', async () => {
     const { tokens, state } = await create()
-    expect(await outcomeOf(tokens.verifyToken(access(junk.privateKey, 'junk')))).toBe(
-      'TOKEN_SIGNATURE_INVALID',
-    )
+    expect(await outcomeOf(tokens.verify(access(junk.privateKey, 'junk')))).toBe('TOKEN_SIGNATURE_INVALID')
     state.published = [old.jwk, next.jwk]
     // Other requests are refused at once.
-    expect(await outcomeOf(tokens.verifyToken(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
+    expect(await outcomeOf(tokens.verify(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
     expect(await request(tokens, next.privateKey, 'k2')).toBe(accepted)
   })
 
@@ -152,7 +150,7 @@ describe.each(FINAL)('%s with an unknown key', (_name, refused, accepted, reques
 
   test('waits for a load of its own if one is under way that had begun before', async () => {
     const { tokens, state } = await create()
-    const first = outcomeOf(tokens.verifyToken(access(junk.privateKey, 'junk')))
+    const first = outcomeOf(tokens.verify(access(junk.privateKey, 'junk')))
     await until(() => state.calls === 2)
     state.published = [old.jwk, next.jwk]
     expect(await request(tokens, next.privateKey, 'k2')).toBe(accepted)
@@ -164,7 +162,7 @@ describe.each(FINAL)('%s with an unknown key', (_name, refused, accepted, reques
       (known) => async (header) =>
         (known.published.find((jwk) => (jwk as { kid: string }).kid === header.kid) as never) ?? null,
     )
-    expect(await outcomeOf(tokens.verifyToken(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
+    expect(await outcomeOf(tokens.verify(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
     state.published = [old.jwk, next.jwk]
     expect(await request(tokens, next.privateKey, 'k2')).toBe(accepted)
     expect(await request(tokens, junk.privateKey, 'junk')).toBe(refused)

@@ -10,6 +10,7 @@ import { createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createClock, openToken, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 import { createKeyManager, inSeconds } from '../helpers/own-keys.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const { privateKey, publicKey } = keyPairFor('ES256')
 const other = createKeyPair('ES256')
@@ -194,7 +195,7 @@ describe('a key retires after the last token that it signs has expired', () => {
 })
 
 describe('the forms of a key', () => {
-  const KID = createKeyManager([{ ...ES256, privateKey }]).tokens.keyId
+  const KID = createKeyManager([{ ...ES256, privateKey }]).tokens.keys.current
 
   test.each<[what: string, key: OwnKey]>([
     ['PEM', { ...ES256, privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() }],
@@ -209,37 +210,37 @@ describe('the forms of a key', () => {
     ['both halves', { ...ES256, privateKey, publicKey }],
   ])('%s', async (_form, key) => {
     const { tokens } = createKeyManager([key])
-    expect(tokens.keyId).toBe(KID)
+    expect(tokens.keys.current).toBe(KID)
     const token = tokens.createAccessToken({ uid: 'ada' })
     expect(openToken(token).header).toMatchObject({ alg: 'ES256', kid: KID })
-    expect(await tokens.verifyToken(token)).toMatchObject({ sub: 'ada' })
+    expect(await tokens.verify(token)).toMatchObject({ sub: 'ada' })
   })
 
   test('a secret signs and verifies, and so does the JWK of one', async () => {
     const k = Buffer.from(SECRET).toString('base64url')
     const one = createKeyManager([{ algorithm: 'HS256', secret: SECRET, kid: 'mine' }]).tokens
     const two = createKeyManager([{ algorithm: 'HS256', secret: { kty: 'oct', k, kid: 'mine' } }]).tokens
-    expect(await two.verifyToken(one.createAccessToken({ uid: 'ada' }))).toMatchObject({ sub: 'ada' })
+    expect(await two.verify(one.createAccessToken({ uid: 'ada' }))).toMatchObject({ sub: 'ada' })
   })
 
   test('an own kid wins over that of the JWK', () => {
     const jwk = { ...privateKey.export({ format: 'jwk' }), kid: 'of the JWK' }
-    expect(build([{ ...ES256, privateKey: jwk }]).keyId).toBe('of the JWK')
-    expect(build([{ ...ES256, privateKey: jwk, kid: 'mine' }]).keyId).toBe('mine')
+    expect(build([{ ...ES256, privateKey: jwk }]).keys.current).toBe('of the JWK')
+    expect(build([{ ...ES256, privateKey: jwk, kid: 'mine' }]).keys.current).toBe('mine')
   })
 
   test('a list of public keys only verifies', async () => {
     const { tokens } = createKeyManager([{ ...ES256, publicKey }])
-    expect(tokens.keyId).toBeNull()
+    expect(tokens.keys.current).toBeNull()
     expect(() => tokens.createAccessToken({ uid: 'ada' })).toThrow(
       naming('ConfigurationError', 'only verify'),
     )
-    await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow(
+    await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(
       naming('ConfigurationError', 'only verify'),
     )
     const token = build([good]).createAccessToken({ uid: 'ada' })
-    await expect(tokens.verifyToken(token)).rejects.toMatchObject({ code: 'TOKEN_SIGNATURE_INVALID' })
-    expect(await build([{ ...ES256, publicKey, kid: 'a' }]).verifyToken(token)).toMatchObject({ sub: 'ada' })
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'TOKEN_SIGNATURE_INVALID' })
+    expect(await build([{ ...ES256, publicKey, kid: 'a' }]).verify(token)).toMatchObject({ sub: 'ada' })
   })
 })
 
@@ -264,16 +265,16 @@ describe('CryptoKey', () => {
     async (algorithm, parameters) => {
       const open = await generate(parameters, true)
       const { tokens } = createKeyManager([{ algorithm, privateKey: open.privateKey }])
-      expect(await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).toMatchObject({ sub: 'ada' })
+      expect(await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).toMatchObject({ sub: 'ada' })
 
       const closed = await generate(parameters, false)
       const asynchronous = createKeyManager([{ algorithm, ...closed }]).tokens
       expect(() => asynchronous.createAccessToken({ uid: 'ada' })).toThrow(
-        naming('ConfigurationError', 'createAccessTokenAsync()'),
+        naming('ConfigurationError', 'sessions.open()'),
       )
       for (let round = 0; round < 4; round++) {
-        const token = await asynchronous.createAccessTokenAsync({ uid: 'ada' })
-        expect(await asynchronous.verifyToken(token)).toMatchObject({ sub: 'ada' })
+        const token = await internalsOf(asynchronous).createToken('access', { uid: 'ada' })
+        expect(await asynchronous.verify(token)).toMatchObject({ sub: 'ada' })
       }
     },
   )
@@ -309,7 +310,7 @@ describe('CryptoKey', () => {
   test('that does not belong to the public key makes no token', async () => {
     const [one, two] = await Promise.all([1, 2].map(() => generate({ name: 'Ed25519' }, false)))
     const keys = [{ algorithm: 'EdDSA', privateKey: one?.privateKey, publicKey: two?.publicKey }] as OwnKey[]
-    await expect(build(keys).createAccessTokenAsync({ uid: 'ada' })).rejects.toMatchObject({
+    await expect(internalsOf(build(keys)).createToken('access', { uid: 'ada' })).rejects.toMatchObject({
       code: 'KEYS_UNAVAILABLE',
     })
   })
@@ -321,7 +322,7 @@ describe('JWT_PRIVATE_KEY_PASSPHRASE', () => {
 
   test('decrypts the key of the configuration', () => {
     const tokens = create({ JWT_PRIVATE_KEY: encrypted, JWT_PRIVATE_KEY_PASSPHRASE: 'correct' })
-    expect(tokens.keyId).toBe(build([{ ...ES256, privateKey }]).keyId)
+    expect(tokens.keys.current).toBe(build([{ ...ES256, privateKey }]).keys.current)
   })
 
   test.each<[what: string, fields: TokenConfigOptions, ...named: string[]]>([

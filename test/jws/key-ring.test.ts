@@ -1,14 +1,12 @@
 import { createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, test } from 'vitest'
-import {
-  type Algorithm,
-  ConfigurationError,
-  type Jwk,
-  TokenSignatureError,
-} from '../../packages/tokenlib/src/index.js'
+import { ConfigurationError } from '../../packages/tokenlib/src/index.js'
+import { TokenSignatureError } from '../../packages/tokenlib/src/errors.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/kit.js'
 import { ALL_ALGORITHMS, createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createManager, openToken, SECRET } from '../helpers/manager.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const jwk = (key: KeyObject, extra: object = {}): Jwk => ({
   ...(key.export({ format: 'jwk' }) as Jwk),
@@ -35,7 +33,9 @@ describe('forms of a key', () => {
       )
       for (const signer of managers) {
         for (const verifier of managers) {
-          expect(verifier.verifyTokenWithoutRevocation(signer.createAccessToken({ uid: 'u' })).sub).toBe('u')
+          expect(
+            internalsOf(verifier).verifyWithoutRevocation(signer.createAccessToken({ uid: 'u' })).sub,
+          ).toBe('u')
         }
       }
     },
@@ -53,7 +53,7 @@ describe('forms of a key', () => {
     const managers = forms.map((JWT_SECRET_KEY) => createManager({ JWT_SECRET_KEY }).tokens)
     for (const verifier of managers) {
       expect(
-        verifier.verifyTokenWithoutRevocation(
+        internalsOf(verifier).verifyWithoutRevocation(
           (managers[0] as typeof verifier).createAccessToken({ uid: 'u' }),
         ).sub,
       ).toBe('u')
@@ -64,7 +64,9 @@ describe('forms of a key', () => {
     const { privateKey, publicKey } = keyPairFor('ES256')
     const signer = createManager({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: privateKey }).tokens
     const verifier = createManager({ JWT_ALGORITHM: 'ES256', JWT_PUBLIC_KEY: publicKey }).tokens
-    expect(verifier.verifyTokenWithoutRevocation(signer.createAccessToken({ uid: 'u' })).sub).toBe('u')
+    expect(internalsOf(verifier).verifyWithoutRevocation(signer.createAccessToken({ uid: 'u' })).sub).toBe(
+      'u',
+    )
     expect(() => verifier.createAccessToken({ uid: 'u' })).toThrow(ConfigurationError)
   })
 
@@ -76,7 +78,7 @@ describe('forms of a key', () => {
       saltLength: 32 as never,
     })
     const { tokens } = createManager({ JWT_ALGORITHM: 'PS256', JWT_PRIVATE_KEY: key.privateKey })
-    expect(tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
     expect(() => createManager({ JWT_ALGORITHM: 'PS512', JWT_PRIVATE_KEY: key.privateKey })).toThrow(
       ConfigurationError,
     )
@@ -129,7 +131,7 @@ describe('which key serves which algorithm (CVE-2022-23539)', () => {
     const { tokens } = createManager({ JWT_PRIVATE_KEY: keyPairFor('RS256').privateKey })
     const token = tokens.createAccessToken({ uid: 'u' })
     expect(openToken(token).header['alg']).toBe('HS256')
-    expect(createManager().tokens.verifyTokenWithoutRevocation(token).sub).toBe('u')
+    expect(internalsOf(createManager().tokens).verifyWithoutRevocation(token).sub).toBe('u')
   })
 
   test('CFG-05 the public key of another pair refuses, and cannot be configured beside the private one', () => {
@@ -139,9 +141,9 @@ describe('which key serves which algorithm (CVE-2022-23539)', () => {
     }).tokens
     const other = createKeyPair('EdDSA').publicKey
     const verifier = createManager({ JWT_ALGORITHM: 'EdDSA', JWT_PUBLIC_KEY: other }).tokens
-    expect(() => verifier.verifyTokenWithoutRevocation(signer.createAccessToken({ uid: 'u' }))).toThrow(
-      TokenSignatureError,
-    )
+    expect(() =>
+      internalsOf(verifier).verifyWithoutRevocation(signer.createAccessToken({ uid: 'u' })),
+    ).toThrow(TokenSignatureError)
     expect(() =>
       createManager({
         JWT_ALGORITHM: 'EdDSA',
@@ -250,11 +252,11 @@ describe('kid', () => {
   test('selects the key: an unknown one is refused although the signature would hold', () => {
     const named = (kid: string) => ({ kty: 'oct', k: Buffer.from(SECRET).toString('base64url'), kid })
     const token = createManager({ JWT_SECRET_KEY: named('a') }).tokens.createAccessToken({ uid: 'u' })
-    expect(createManager({ JWT_SECRET_KEY: named('a') }).tokens.verifyTokenWithoutRevocation(token).sub).toBe(
-      'u',
-    )
+    expect(
+      internalsOf(createManager({ JWT_SECRET_KEY: named('a') }).tokens).verifyWithoutRevocation(token).sub,
+    ).toBe('u')
     expect(() =>
-      createManager({ JWT_SECRET_KEY: named('b') }).tokens.verifyTokenWithoutRevocation(token),
+      internalsOf(createManager({ JWT_SECRET_KEY: named('b') }).tokens).verifyWithoutRevocation(token),
     ).toThrow(TokenSignatureError)
   })
 

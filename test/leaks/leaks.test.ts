@@ -7,6 +7,7 @@ import { createJsonRequest, createRequest, csrfOf } from '../helpers/requests.js
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { searchDuring } from './current-record.js'
 import { createLeakRecord } from './leak-record.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const PLANTED = 'kW7Qz0mXvT3-Jp5bLr9_Hc2d'
 const PIECE = PLANTED.slice(8, 16)
@@ -46,24 +47,24 @@ const SIGHTS: readonly [where: string, show: () => unknown][] = [
     'the message of a TokenDecodeError',
     () => outcomeOf(named.accessTokenRequired(createRequest({ path: `/?${PIECE}=1&${PIECE}=2` }))),
   ],
-  ['the JSON of a ClaimsValidationError', () => outcomeOf(strict.verifyToken(plain))],
+  ['the JSON of a ClaimsValidationError', () => outcomeOf(strict.verify(plain))],
   [
     'an inspected RevocationUnavailableError',
-    () => whileBroken(() => tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))),
+    () => whileBroken(() => tokens.verify(tokens.createAccessToken({ uid: 'ada' }))),
   ],
   [
     'the message of a TypeError',
     () => expect(() => strict.createAccessToken({ uid: 'ada', age: '1' as never })).toThrow(TypeError),
   ],
   ['the JSON of a token event "issued"', () => tokens.createAccessToken({ uid: PIECE })],
-  ['the JSON of a token event "revoked"', () => tokens.revokeUser(PIECE)],
+  ['the JSON of a token event "revoked"', () => tokens.revoke.user(PIECE)],
   ['console.log', () => console.log('%s!', PIECE)],
   ['console.error', () => console.error(new Error(PIECE))],
   ['process.stdout', () => process.stdout.write(PIECE)],
   ['process.stderr', () => process.stderr.write(Buffer.from(PIECE))],
   ['the JSON of a TokenConfig', () => new TokenConfig({ JWT_ENCODE_ISSUER: PIECE })],
   ['the JSON of a TokenManager', () => new TokenManager({ config: issuing })],
-  ['the JSON of a TokenPayload', () => createManager().tokens.verifyToken(claiming)],
+  ['the JSON of a TokenPayload', () => createManager().tokens.verify(claiming)],
 ]
 
 describe('what is shown is searched', () => {
@@ -89,13 +90,13 @@ describe('what is shown is searched', () => {
   })
 
   test('a session and a handshake', async () => {
-    const { accessToken } = await tokens.createTokenPair({ uid: 'bob', note: PIECE }, { userAgent: PIECE })
+    const { accessToken } = await tokens.sessions.open({ uid: 'bob', note: PIECE }, { userAgent: PIECE })
     // A token is remembered when it comes for the second time: then no payload is made any more.
-    for (let times = 0; times < 2; times++) await tokens.verifyToken(accessToken)
-    expect(await watch(() => tokens.listSessions('bob'))).toEqual([
+    for (let times = 0; times < 2; times++) await tokens.verify(accessToken)
+    expect(await watch(() => tokens.sessions.list('bob'))).toEqual([
       'a planted secret in the JSON of a SessionInfo',
     ])
-    expect(await watch(() => tokens.authenticateUpgrade(withBearer(accessToken)))).toEqual([
+    expect(await watch(() => tokens.sockets.authenticate(withBearer(accessToken)))).toEqual([
       'a planted secret in the JSON of a AuthenticatedUpgrade',
     ])
   })
@@ -120,33 +121,29 @@ const SECRETS: readonly [kind: string, how: string, use: () => string | Promise<
   [
     'a token that was made',
     'as the first of a pair',
-    async () => (await tokens.createTokenPair({ uid: 'ada' })).accessToken,
+    async () => (await tokens.sessions.open({ uid: 'ada' })).accessToken,
   ],
   [
     'a token that was made',
     'as the second of a pair',
-    async () => (await tokens.createTokenPair({ uid: 'ada' })).refreshToken,
+    async () => (await tokens.sessions.open({ uid: 'ada' })).refreshToken,
   ],
   [
     'a token that was made',
     'by refresh',
     async () =>
-      (await tokens.refresh((await tokens.createTokenPair({ uid: 'ada' })).refreshToken)).accessToken,
+      (await tokens.sessions.refresh((await tokens.sessions.open({ uid: 'ada' })).refreshToken)).accessToken,
   ],
-  [
-    'a token that was handed in',
-    'to verifyToken',
-    async () => (await outcomeOf(tokens.verifyToken(foreign)), foreign),
-  ],
+  ['a token that was handed in', 'to verify', async () => (await outcomeOf(tokens.verify(foreign)), foreign)],
   [
     'a token that was handed in',
     'to refresh',
-    async () => (await outcomeOf(tokens.refresh(foreign)), foreign),
+    async () => (await outcomeOf(tokens.sessions.refresh(foreign)), foreign),
   ],
   [
     'a token that was handed in',
-    'to verifyTokenWithoutRevocation',
-    () => (expect(() => tokens.verifyTokenWithoutRevocation(foreign)).toThrow(), foreign),
+    'to verifyWithoutRevocation',
+    () => (expect(() => internalsOf(tokens).verifyWithoutRevocation(foreign)).toThrow(), foreign),
   ],
   ['a token in a request', 'in a header', () => refuse(withBearer(foreign))],
   [
@@ -199,7 +196,7 @@ test('a manager with a store is looked at, and a request has its token looked at
   const record = createLeakRecord()
   await searchDuring(record, async () => {
     const { config } = tokens
-    await new TokenManager({ config, clock, revocation: store }).getTokenFromRequest(withBearer(claiming))
+    await new TokenManager({ config, clock, store }).getTokenFromRequest(withBearer(claiming))
   })
   // The manager and the token.
   expect(record.counts().shown.objects).toBe(2)

@@ -12,7 +12,8 @@ import {
   TokenManager,
   type RevocationStore,
 } from '../../packages/tokenlib/src/index.js'
-import { FetchView, NodeView, RefusedRequest } from '../../packages/tokenlib/src/kit.js'
+import * as errors from '../../packages/tokenlib/src/errors.js'
+import { FetchView, type ImplicitRefresh, NodeView, RefusedRequest } from '../../packages/tokenlib/src/kit.js'
 import { keycloak } from '../../packages/issuers/src/providers.js'
 import { createConsole } from '../../packages/console/src/index.js'
 import {
@@ -78,17 +79,17 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     replicate: replicate(createMemoryStore({ clock })),
   }
   const revocation = stores['createMemoryStore'] as RevocationStore
-  const tokens = new TokenManager({ config, clock, revocation })
+  const tokens = new TokenManager({ config, clock, store: revocation })
   const managers = [tokens, ...configs.map((each) => new TokenManager({ config: each, clock }))]
   const remoteKeys = { headers: { authorization: `Basic ${PASSWORD}` } }
   const issuer = keycloak({ url: 'https://id.example', realm: 'shop', audience: 'api', remoteKeys })
-  const receiving = new TokenManager({ config: new TokenConfig(), issuers: [issuer], revocation })
+  const receiving = new TokenManager({ config: new TokenConfig(), issuers: [issuer], store: revocation })
   managers.push(receiving)
-  for (const store of Object.values(stores)) managers.push(new TokenManager({ config, revocation: store }))
+  for (const store of Object.values(stores)) managers.push(new TokenManager({ config, store }))
   const keys = createKeys()
   managers.push(new TokenManager({ config: new TokenConfig(), keys }))
 
-  const pair = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
+  const pair = await tokens.sessions.open({ uid: 'ada' }, { scopes: ['read'] })
   const csrf = csrfOf(pair.accessToken)
   const request = createRequest({
     method: 'POST',
@@ -102,7 +103,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const refreshed = (await tokenlib.refreshImplicitly(
     tokens,
     createRequest({ cookies: { refresh_token_cookie: pair.refreshToken } }),
-  )) as tokenlib.ImplicitRefresh
+  )) as ImplicitRefresh
   const client = clientCredentials({ verify: (id, secret) => (secret === PASSWORD ? id : null) })
   const guards = Object.entries(nest).filter(([name]) => name.endsWith('Guard'))
 
@@ -121,11 +122,11 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       RequestToken: [found, new tokenlib.RequestToken(pair.accessToken, 'access', 'cookies', csrf)],
       TokenPayload: [payload, tokenlib.extraClaims(payload)],
       decodeWithoutVerifying: [tokenlib.decodeWithoutVerifying(pair.accessToken)],
-      AuthenticatedUpgrade: [await tokens.authenticateUpgrade(withBearer(pair.accessToken))],
+      AuthenticatedUpgrade: [await tokens.sockets.authenticate(withBearer(pair.accessToken))],
       acceptUpgrade: [
         (await tokenlib.acceptUpgrade(tokens, withBearer(pair.accessToken), new PassThrough())) as object,
       ],
-      SessionInfo: await tokens.listSessions('ada'),
+      SessionInfo: await tokens.sessions.list('ada'),
       ...Object.fromEntries(Object.entries(stores).map(([name, store]) => [name, [store]])),
       securitySchemes: configs.map(tokenlib.securitySchemes),
       securityRequirements: configs.map((each) => tokenlib.securityRequirements(each, 'POST')),
@@ -134,7 +135,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       createRevocationRoute: [createRevocationRoute(tokens, { client })],
       createMetadataRoutes: [
         createMetadataRoutes(
-          { config, jwks: () => ({ keys: [] }) },
+          { config, keys: { jwks: () => ({ keys: [] }) } },
           { resource: { resource: 'https://api.example' } },
         ),
       ],
@@ -250,32 +251,32 @@ function createClients(): [Redis, pg.Pool, InstanceType<typeof DatabaseSync>] {
 
 function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly Error[]> {
   return {
-    TokenError: [new tokenlib.MissingTokenError()],
-    AccessTokenRequiredError: [new tokenlib.AccessTokenRequiredError(payload.type)],
-    ClaimsValidationError: [new tokenlib.ClaimsValidationError([])],
+    TokenError: [new errors.MissingTokenError()],
+    AccessTokenRequiredError: [new errors.AccessTokenRequiredError(payload.type)],
+    ClaimsValidationError: [new errors.ClaimsValidationError([])],
     ConfigurationError: createConfigurationErrors(),
-    CsrfError: [new tokenlib.CsrfError()],
-    FreshTokenRequiredError: [new tokenlib.FreshTokenRequiredError()],
-    InsufficientScopeError: [new tokenlib.InsufficientScopeError(['write'], payload.scopes)],
-    MissingCsrfTokenError: [new tokenlib.MissingCsrfTokenError()],
-    MissingTokenError: [new tokenlib.MissingTokenError()],
-    RefreshTokenRequiredError: [new tokenlib.RefreshTokenRequiredError(payload.type)],
-    RefreshSupersededError: [new tokenlib.RefreshSupersededError()],
-    RefreshTokenReusedError: [new tokenlib.RefreshTokenReusedError(payload, header)],
-    RevocationUnavailableError: [new tokenlib.RevocationUnavailableError(new Error('no answer'))],
-    KeysUnavailableError: [new tokenlib.KeysUnavailableError(new Error('no answer'))],
-    RevokedTokenError: [new tokenlib.RevokedTokenError(payload, header)],
-    SessionMismatchError: [new tokenlib.SessionMismatchError()],
-    SessionLimitError: [new tokenlib.SessionLimitError(3)],
-    ProofRequiredError: [new tokenlib.ProofRequiredError()],
-    SubjectNotFoundError: [new tokenlib.SubjectNotFoundError()],
-    TokenAudienceError: [new tokenlib.TokenAudienceError()],
-    TokenDecodeError: [new tokenlib.TokenDecodeError('Token is not a string')],
-    TokenExpiredError: [new tokenlib.TokenExpiredError(payload.exp ?? 0)],
-    TokenIssuerError: [new tokenlib.TokenIssuerError()],
-    TokenNotYetValidError: [new tokenlib.TokenNotYetValidError(payload.exp ?? 0)],
-    TokenSignatureError: [new tokenlib.TokenSignatureError()],
-    TokenTypeError: [new tokenlib.TokenTypeError('access', payload.type)],
+    CsrfError: [new errors.CsrfError()],
+    FreshTokenRequiredError: [new errors.FreshTokenRequiredError()],
+    InsufficientScopeError: [new errors.InsufficientScopeError(['write'], payload.scopes)],
+    MissingCsrfTokenError: [new errors.MissingCsrfTokenError()],
+    MissingTokenError: [new errors.MissingTokenError()],
+    RefreshTokenRequiredError: [new errors.RefreshTokenRequiredError(payload.type)],
+    RefreshSupersededError: [new errors.RefreshSupersededError()],
+    RefreshTokenReusedError: [new errors.RefreshTokenReusedError(payload, header)],
+    RevocationUnavailableError: [new errors.RevocationUnavailableError(new Error('no answer'))],
+    KeysUnavailableError: [new errors.KeysUnavailableError(new Error('no answer'))],
+    RevokedTokenError: [new errors.RevokedTokenError(payload, header)],
+    SessionMismatchError: [new errors.SessionMismatchError()],
+    SessionLimitError: [new errors.SessionLimitError(3)],
+    ProofRequiredError: [new errors.ProofRequiredError()],
+    SubjectNotFoundError: [new errors.SubjectNotFoundError()],
+    TokenAudienceError: [new errors.TokenAudienceError()],
+    TokenDecodeError: [new errors.TokenDecodeError('Token is not a string')],
+    TokenExpiredError: [new errors.TokenExpiredError(payload.exp ?? 0)],
+    TokenIssuerError: [new errors.TokenIssuerError()],
+    TokenNotYetValidError: [new errors.TokenNotYetValidError(payload.exp ?? 0)],
+    TokenSignatureError: [new errors.TokenSignatureError()],
+    TokenTypeError: [new errors.TokenTypeError('access', payload.type)],
   }
 }
 

@@ -9,6 +9,7 @@ import { createForeign } from '../helpers/foreign.js'
 import { createClock, NOW, openToken, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { forge } from '../security/harness/forge.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 // RFC 7800 §3.1: `cnf` binds a token to a key. Whoever presents it has to prove that the key is theirs, and a bearer of the
 // token alone proves nothing.
@@ -21,7 +22,7 @@ function open() {
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, JWT_TOKEN_LOCATION: ['headers', 'query'] }),
     clock,
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     issuers: [
       PROVIDER.trust({ subjectPrefix: 'provider:' }),
       PEER.trust({ subjectPrefix: 'peer:', profile: 'tokenlib' }),
@@ -67,19 +68,21 @@ const TOKENS = {
 describe.each(Object.entries(TOKENS))('a token %s', (_, create) => {
   test('without cnf is accepted', async () => {
     const { tokens } = open()
-    expect(await outcomeOf(tokens.verifyToken(create(tokens, {})))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(create(tokens, {})))).toBe('ok')
   })
 
   test.each(CONFIRMATIONS)('with a cnf %s is refused as a bearer token', async (_case, cnf) => {
     const { tokens } = open()
     const token = create(tokens, { cnf })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('PROOF_REQUIRED')
-    expect(await outcomeOf(tokens.verifyToken(token, { skipRevocation: true }))).toBe('PROOF_REQUIRED')
-    expect(await outcomeOf(tokens.inspectToken(token))).toBe('PROOF_REQUIRED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('PROOF_REQUIRED')
+    expect(await outcomeOf(tokens.verify(token, { skipRevocation: true }))).toBe('PROOF_REQUIRED')
+    expect(await outcomeOf(internalsOf(tokens).inspectToken(token))).toBe('PROOF_REQUIRED')
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('PROOF_REQUIRED')
     expect(await outcomeOf(tokens.accessTokenOptional(withBearer(token)))).toBe('PROOF_REQUIRED')
     expect(
-      await outcomeOf((async () => tokens.verifyTokenWithoutRevocation(token, { allowExpired: true }))()),
+      await outcomeOf(
+        (async () => internalsOf(tokens).verifyWithoutRevocation(token, { allowExpired: true }))(),
+      ),
     ).toBe('PROOF_REQUIRED')
   })
 
@@ -104,7 +107,7 @@ describe.each(Object.entries(TOKENS))('a token %s', (_, create) => {
     const upgrade = new Request(`http://localhost/?token=${create(tokens, { cnf: { jkt: 'x' } })}`, {
       headers: { upgrade: 'websocket', connection: 'upgrade' },
     })
-    expect(await outcomeOf(tokens.authenticateUpgrade(upgrade))).toBe('PROOF_REQUIRED')
+    expect(await outcomeOf(tokens.sockets.authenticate(upgrade))).toBe('PROOF_REQUIRED')
   })
 
   test('with cnf is inactive for introspection, which cannot check the proof either', async () => {
@@ -127,27 +130,27 @@ describe.each(Object.entries(TOKENS))('a token %s', (_, create) => {
 
 test('a token of Keycloak that is bound to a key is told what is missing', async () => {
   const { tokens } = open()
-  expect(await outcomeOf(tokens.verifyToken(PROVIDER.sign({ typ: 'DPoP', cnf: { jkt: 'x' } })))).toBe(
+  expect(await outcomeOf(tokens.verify(PROVIDER.sign({ typ: 'DPoP', cnf: { jkt: 'x' } })))).toBe(
     'PROOF_REQUIRED',
   )
-  expect(await outcomeOf(tokens.verifyToken(PROVIDER.sign({ typ: 'DPoP' })))).toBe('TOKEN_INVALID')
+  expect(await outcomeOf(tokens.verify(PROVIDER.sign({ typ: 'DPoP' })))).toBe('TOKEN_INVALID')
 })
 
 test('a refresh token with cnf refreshes nothing, and its session can still be ended', async () => {
   const { tokens } = open()
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   const bound = forgeOwn(refreshToken, { cnf: { jkt: 'x' } })
-  expect(await outcomeOf(tokens.refresh(bound))).toBe('PROOF_REQUIRED')
-  expect(await outcomeOf(tokens.refresh(withBearer(bound)))).toBe('PROOF_REQUIRED')
-  await tokens.logoutRequest(withBearer(bound))
-  expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.sessions.refresh(bound))).toBe('PROOF_REQUIRED')
+  expect(await outcomeOf(tokens.sessions.refresh(withBearer(bound)))).toBe('PROOF_REQUIRED')
+  await tokens.logout(withBearer(bound))
+  expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('TOKEN_REVOKED')
 })
 
 test('an expired token with cnf is expired: with a proof it would be refused all the same', async () => {
   const { tokens, clock } = open()
   const token = PROVIDER.sign({ cnf: { jkt: 'x' } })
   clock.seconds += 3600
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_EXPIRED')
+  expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_EXPIRED')
 })
 
 test('the client is told with 401 and invalid_token, and an event has the code', async () => {
@@ -167,7 +170,7 @@ test('a token with cnf cannot be created: this manager would refuse it', async (
   const claims = { uid: 'ada', cnf: { jkt: 'x' } }
   expect(() => tokens.createAccessToken(claims)).toThrow(TypeError)
   expect(() => tokens.createRefreshToken(claims)).toThrow('"cnf" is a reserved claim')
-  const failed: unknown = await tokens.createTokenPair(claims).catch((error: unknown) => error)
+  const failed: unknown = await tokens.sessions.open(claims).catch((error: unknown) => error)
   expect(failed).toBeInstanceOf(TypeError)
   expect(isTokenError(failed)).toBe(false)
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_IDENTITY_CLAIM: 'cnf' })
@@ -177,10 +180,13 @@ test('a token with cnf cannot be created: this manager would refuse it', async (
 test('a JWT of an issuer that is no access token is refused with cnf: nobody checks who sends it', async () => {
   const { tokens } = open()
   const verify = (others: object) =>
-    tokens.verifyIssuedJwt(PROVIDER.sign({ aud: 'receiver', ...others }, { typ: 'logout+jwt' }), {
-      typ: 'logout+jwt',
-      audience: 'receiver',
-    })
+    internalsOf(tokens).verifyIssuedJwt(
+      PROVIDER.sign({ aud: 'receiver', ...others }, { typ: 'logout+jwt' }),
+      {
+        typ: 'logout+jwt',
+        audience: 'receiver',
+      },
+    )
   expect(await outcomeOf(verify({}))).toBe('ok')
   expect(await outcomeOf(verify({ cnf: { jkt: 'x' } }))).toBe('PROOF_REQUIRED')
 })

@@ -19,7 +19,7 @@ test('the dependencies are those of the chosen manager', async () => {
   expect((await tenant.refreshTokenRequired(withBearer(refresh))).type).toBe('refresh')
   expect((await tenant.tokenRequired(withBearer(refresh))).type).toBe('refresh')
   expect((await tenant.freshTokenRequired(withBearer(fresh))).fresh).toBe(true)
-  expect((await tenant.scopesRequired('a')(withBearer(TOKEN))).sub).toBe('ada')
+  expect((await tenant.require({ scopes: ['a'] })(withBearer(TOKEN))).sub).toBe('ada')
   expect((await tenant.require({ withHeader: true })(withBearer(TOKEN))).header.alg).toBe('HS256')
   expect((await tenant.getTokenFromRequest(withBearer(TOKEN)))?.token).toBe(TOKEN)
   expect(await tenant.accessTokenOptional(new Request('http://localhost/'))).toBeNull()
@@ -27,7 +27,7 @@ test('the dependencies are those of the chosen manager', async () => {
     [tenant.accessTokenRequired, refresh, 'ACCESS_TOKEN_REQUIRED'],
     [tenant.refreshTokenRequired, TOKEN, 'REFRESH_TOKEN_REQUIRED'],
     [tenant.freshTokenRequired, TOKEN, 'FRESH_TOKEN_REQUIRED'],
-    [tenant.anyScopeRequired('b', 'c'), TOKEN, 'INSUFFICIENT_SCOPE'],
+    [tenant.require({ anyScope: ['b', 'c'] }), TOKEN, 'INSUFFICIENT_SCOPE'],
     [tenant.accessTokenOptional, 'bad', 'TOKEN_INVALID'],
   ] as const) {
     await expect(dependency(withBearer(token))).rejects.toMatchObject({ code })
@@ -45,7 +45,7 @@ test('a manager is chosen once for a request, also for dependencies that run at 
   const select = vi.fn(async () => tokens)
   const tenant = chooseManager(select)
   const request = withBearer(TOKEN)
-  await Promise.all([tenant.accessTokenRequired(request), tenant.scopesRequired('a')(request)])
+  await Promise.all([tenant.accessTokenRequired(request), tenant.require({ scopes: ['a'] })(request)])
   await tenant.getTokenFromRequest(request)
   expect(select).toHaveBeenCalledTimes(1)
   await tenant.accessTokenRequired(withBearer(TOKEN))
@@ -96,8 +96,8 @@ test('a policy is checked when the dependency is made', async () => {
   const tenant = chooseManager(() => tokens)
   expect(() => tenant.require({ scope: ['a'] } as never)).toThrow(naming('TypeError', 'scopes'))
   expect(() => tenant.require({ fresh: 'yes' } as never)).toThrow(TypeError)
-  expect(() => tenant.scopesRequired()).toThrow(TypeError)
-  expect(() => tenant.anyScopeRequired()).toThrow(TypeError)
+  expect(() => tenant.require({ scopes: [] })).toThrow(TypeError)
+  expect(() => tenant.require({ anyScope: [] })).toThrow(TypeError)
   await expect(tenant.getTokenFromRequest(withBearer(TOKEN), { location: 'json' } as never)).rejects.toThrow(
     naming('TypeError', 'locations'),
   )

@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { setRequestIp, type TokenEvents, type TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createRoutes } from '../routes/routes.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const FROM = { ip: '192.0.2.7', userAgent: 'Test/1' }
 const clientIp = (request: { header(name: string): string | null }): string | null =>
@@ -35,20 +36,20 @@ describe('every event of a request says where it came from', () => {
       'loggedOut',
     ] as const
     const heard = new Map(names.map((name) => [name, record(tokens, name)]))
-    const pair = await tokens.createTokenPair({ uid: 'ada' }, { request: createRequest() })
-    await tokens.refresh(createRequest(pair.refreshToken))
+    const pair = await tokens.sessions.open({ uid: 'ada' }, { request: createRequest() })
+    await tokens.sessions.refresh(createRequest(pair.refreshToken))
     await outcomeOf(tokens.accessTokenRequired(createRequest()))
     await outcomeOf(tokens.accessTokenRequired(createRequest('x')))
-    await outcomeOf(tokens.logoutRequest(createRequest(pair.accessToken)))
+    await outcomeOf(tokens.logout(createRequest(pair.accessToken)))
     await outcomeOf(tokens.accessTokenRequired(createRequest(pair.accessToken)))
-    const other = await tokens.createTokenPair({ uid: 'ada' }, { request: createRequest() })
+    const other = await tokens.sessions.open({ uid: 'ada' }, { request: createRequest() })
     clock.seconds += 60
-    const next = toPair(await tokens.refresh(createRequest(other.refreshToken)))
+    const next = toPair(await tokens.sessions.refresh(createRequest(other.refreshToken)))
     clock.seconds += 61
-    await tokens.refresh(createRequest(other.refreshToken))
-    await tokens.refresh(createRequest(next.refreshToken))
+    await tokens.sessions.refresh(createRequest(other.refreshToken))
+    await tokens.sessions.refresh(createRequest(next.refreshToken))
     clock.seconds += 60
-    await outcomeOf(tokens.refresh(createRequest(other.refreshToken)))
+    await outcomeOf(tokens.sessions.refresh(createRequest(other.refreshToken)))
     for (const [name, events] of heard) {
       expect(events.length, name).toBeGreaterThan(0)
       for (const event of events) expect(event, name).toMatchObject(FROM)
@@ -58,14 +59,16 @@ describe('every event of a request says where it came from', () => {
   test('a handshake, and what becomes of its socket', async () => {
     const { tokens } = createRevocable({}, { clientIp })
     const rejected = record(tokens, 'rejected')
-    expect(await outcomeOf(tokens.authenticateUpgrade(createRequest()))).toBe('TOKEN_MISSING')
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const upgrade = await tokens.authenticateUpgrade(createRequest(accessToken))
-    await tokens.revokeUser('ada')
+    expect(await outcomeOf(tokens.sockets.authenticate(createRequest()))).toBe('TOKEN_MISSING')
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    const upgrade = await tokens.sockets.authenticate(createRequest(accessToken))
+    await tokens.revoke.user('ada')
     vi.useFakeTimers()
     onTestFinished(() => void vi.useRealTimers())
     const closed = new Promise<void>((resolve) => {
-      tokens.closeWhenInvalid({ close: () => resolve(), addEventListener() {} }, upgrade, { every: '1s' })
+      tokens.sockets.closeWhenInvalid({ close: () => resolve(), addEventListener() {} }, upgrade, {
+        every: '1s',
+      })
     })
     await vi.advanceTimersByTimeAsync(1000)
     await closed
@@ -134,15 +137,17 @@ describe('loginFailed', () => {
   test('a login route of your own reports it', () => {
     const { tokens } = createRevocable({}, { clientIp })
     const failed = record(tokens, 'loginFailed')
-    tokens.reportFailedLogin({ reason: 'credentials', user: 'ada', request: createRequest() })
+    tokens.sessions.reportFailedLogin({ reason: 'credentials', user: 'ada', request: createRequest() })
     expect(failed).toEqual([{ reason: 'credentials', user: 'ada', sub: null, ...FROM }])
     // The body of a request may have any JSON.
     for (const user of [['ada'], { name: 'ada' }, 5] as unknown as string[]) {
-      tokens.reportFailedLogin({ reason: 'credentials', user })
+      tokens.sessions.reportFailedLogin({ reason: 'credentials', user })
       expect(failed.pop()).toMatchObject({ reason: 'credentials', user: null })
     }
-    expect(() => tokens.reportFailedLogin({ reason: 'no idea' as never })).toThrow(TypeError)
-    expect(() => tokens.reportFailedLogin({ reason: 'user', name: 'ada' } as never)).toThrow(TypeError)
+    expect(() => tokens.sessions.reportFailedLogin({ reason: 'no idea' as never })).toThrow(TypeError)
+    expect(() => tokens.sessions.reportFailedLogin({ reason: 'user', name: 'ada' } as never)).toThrow(
+      TypeError,
+    )
   })
 })
 
@@ -150,12 +155,15 @@ describe('clientIp', () => {
   test('decides alone, and readClient tells what it has read', () => {
     const request = createRequest()
     setRequestIp(request, '10.0.0.1')
-    expect(createRevocable().tokens.readClient(request)).toEqual({ ip: '10.0.0.1', userAgent: 'Test/1' })
-    expect(createRevocable({}, { clientIp }).tokens.readClient(request)).toEqual(FROM)
+    expect(internalsOf(createRevocable().tokens).readClient(request)).toEqual({
+      ip: '10.0.0.1',
+      userAgent: 'Test/1',
+    })
+    expect(internalsOf(createRevocable({}, { clientIp }).tokens).readClient(request)).toEqual(FROM)
     const unknown = createRevocable({}, { clientIp: () => null }).tokens
-    expect(unknown.readClient(request).ip).toBeNull()
+    expect(internalsOf(unknown).readClient(request).ip).toBeNull()
     const proxied = createRevocable({}, { clientIp: ({ ip }) => `via ${ip}` }).tokens
-    expect(proxied.readClient(request).ip).toBe('via 10.0.0.1')
+    expect(internalsOf(proxied).readClient(request).ip).toBe('via 10.0.0.1')
   })
 
   test.each([
@@ -167,12 +175,12 @@ describe('clientIp', () => {
       { JWT_REFRESH_GRACE: 0 },
       { clientIp: () => (isBroken ? broken() : null) },
     )
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' }, { request: createRequest() })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' }, { request: createRequest() })
     isBroken = true
-    await expect(tokens.createTokenPair({ uid: 'ada' }, { request: createRequest() })).rejects.toThrow(Error)
-    await expect(tokens.refresh(createRequest(refreshToken))).rejects.toThrow(Error)
+    await expect(tokens.sessions.open({ uid: 'ada' }, { request: createRequest() })).rejects.toThrow(Error)
+    await expect(tokens.sessions.refresh(createRequest(refreshToken))).rejects.toThrow(Error)
     isBroken = false
-    expect(await outcomeOf(tokens.refresh(createRequest(refreshToken)))).toBe('ok')
+    expect(await outcomeOf(tokens.sessions.refresh(createRequest(refreshToken)))).toBe('ok')
   })
 
   test('that throws keeps nobody from revoking, and changes no refusal: a warning tells of it', async () => {
@@ -188,8 +196,8 @@ describe('clientIp', () => {
     )
     const revoked = record(tokens, 'revoked')
     record(tokens, 'rejected')
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    await tokens.revokeUser('ada', { request: createRequest() })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    await tokens.revoke.user('ada', { request: createRequest() })
     expect(revoked).toMatchObject([{ kind: 'user', ip: null, userAgent: 'Test/1' }])
     expect(await outcomeOf(tokens.accessTokenRequired(createRequest(accessToken)))).toBe('TOKEN_REVOKED')
     expect(warned).toHaveBeenCalledTimes(2)

@@ -5,6 +5,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createManager } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 /** A memory store that counts how often it is closed; `change` replaces parts of it. */
 function createCounted(change: Partial<RevocationStore> = {}) {
@@ -31,20 +32,20 @@ describe('a manager that was closed', () => {
   ])('refuses what needs the store, with %s', async (_, createStore) => {
     const { tokens } = createRevocable({}, { store: createStore() })
     await tokens.ready()
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const payload = await tokens.accessTokenRequired(bearer(accessToken))
-    expect(tokens.isClosed).toBe(false)
+    expect(internalsOf(tokens).isClosed).toBe(false)
 
     await tokens.close()
 
-    expect(tokens.isClosed).toBe(true)
+    expect(internalsOf(tokens).isClosed).toBe(true)
     // The token was seen before: it must not pass from memory.
     expect(await outcomeOf(tokens.accessTokenRequired(bearer(accessToken)))).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.open({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
     expect(await outcomeOf(tokens.logout(payload))).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.list('ada'))).toBe('REVOCATION_UNAVAILABLE')
     expect(await outcomeOf(tokens.ready())).toBe('REVOCATION_UNAVAILABLE')
     expect(await tokens.health()).toMatchObject({
       status: 'down',
@@ -56,7 +57,7 @@ describe('a manager that was closed', () => {
     const { tokens } = createRevocable()
     await tokens.close()
     const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '400d' })
-    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('ada')
+    expect(internalsOf(tokens).verifyWithoutRevocation(token).sub).toBe('ada')
   })
 
   test('is closed once, however often and by whomever', async () => {
@@ -73,7 +74,7 @@ describe('a manager that was closed', () => {
     await Promise.all([one.ready(), other.ready()])
     await one.close()
     const token = other.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(other.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(other.verify(token))).toBe('REVOCATION_UNAVAILABLE')
     await other.close()
   })
 
@@ -88,7 +89,7 @@ describe('a manager that was closed', () => {
       },
     })
     const { tokens } = createRevocable({}, { store })
-    const checking = outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))
+    const checking = outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))
     await asked
     await tokens.close()
     calls.emit('answer')
@@ -100,11 +101,11 @@ describe('a manager that was closed', () => {
     const { store } = createCounted({ prepare: () => new Promise((resolve) => (finish = resolve)) })
     const { tokens } = createRevocable({}, { store })
     const token = tokens.createAccessToken({ uid: 'ada' })
-    const checking = outcomeOf(tokens.verifyToken(token))
+    const checking = outcomeOf(tokens.verify(token))
     await tokens.close()
     finish()
     expect(await checking).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(token))).toBe('REVOCATION_UNAVAILABLE')
   })
 
   test.each([
@@ -120,8 +121,8 @@ describe('a manager that was closed', () => {
     const { store } = createCounted({ close })
     const { tokens } = createRevocable({ JWT_REVOCATION_TIMEOUT: '1s' }, { store })
     expect(await outcomeOf(tokens.close())).toBe('REVOCATION_UNAVAILABLE')
-    expect(tokens.isClosed).toBe(true)
-    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe(
+    expect(internalsOf(tokens).isClosed).toBe(true)
+    expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe(
       'REVOCATION_UNAVAILABLE',
     )
   })
@@ -130,6 +131,6 @@ describe('a manager that was closed', () => {
 test('a manager without a store has nothing to close', async () => {
   const { tokens } = createManager()
   await tokens.close()
-  expect(tokens.isClosed).toBe(false)
-  expect((await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).sub).toBe('ada')
+  expect(internalsOf(tokens).isClosed).toBe(false)
+  expect((await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).sub).toBe('ada')
 })

@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test, vi } from 'vitest'
 import { type WebSocket, WebSocketServer } from 'ws'
-import { type ClosableSocket, TokenManager, type RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { TokenManager, type RevocationStore } from '../../packages/tokenlib/src/index.js'
+import type { ClosableSocket } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, withBearer } from '../helpers/manager.js'
 import { advance } from '../helpers/revocable.js'
@@ -18,7 +19,7 @@ afterEach(() => {
 async function createExpired() {
   const { tokens, clock } = createManager()
   const request = withBearer(tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 60 }))
-  const upgrade = await tokens.authenticateUpgrade(request)
+  const upgrade = await tokens.sockets.authenticate(request)
   clock.seconds += 61
   return { tokens, upgrade }
 }
@@ -59,7 +60,7 @@ test('after the close frame no message reaches the application, and the connecti
   Object.assign(socket, { onmessage: () => handled.push('onmessage') })
   client.write(frame('before'))
   await once(socket, 'message')
-  tokens.closeWhenInvalid(socket, upgrade)
+  tokens.sockets.closeWhenInvalid(socket, upgrade)
   const [closing] = (await once(client, 'data')) as [Buffer]
   expect([closing[0], closing.readUInt16BE(2)]).toEqual([0x88, 4401])
   for (let count = 0; count < 100; count++) client.write(frame(`after ${count}`))
@@ -86,14 +87,14 @@ class TargetSocket extends EventTarget {
   }
 }
 
-test('an EventTarget delivers nothing to listeners that came after closeWhenInvalid, nor to onmessage', async () => {
+test('an EventTarget delivers nothing to listeners that came after sockets.closeWhenInvalid, nor to onmessage', async () => {
   const { tokens, upgrade } = await createExpired()
   const socket = new TargetSocket()
   const handled: string[] = []
   const closed = new Promise((resolve) => {
     socket.close = (code) => resolve(socket.codes.push(code))
   })
-  tokens.closeWhenInvalid(socket, upgrade)
+  tokens.sockets.closeWhenInvalid(socket, upgrade)
   socket.addEventListener('message', () => void handled.push('listener'))
   Object.assign(socket, { onmessage: () => handled.push('onmessage') })
   socket.receive()
@@ -109,7 +110,7 @@ test('timers that are numbers, as in Deno and Workers, are no problem', async ()
   cleanUps.push(() => vi.unstubAllGlobals())
   const closed = new Promise<number>((resolve) => {
     const socket: ClosableSocket = { close: resolve, addEventListener() {}, terminate() {} }
-    tokens.closeWhenInvalid(socket, upgrade)
+    tokens.sockets.closeWhenInvalid(socket, upgrade)
   })
   started[0]?.()
   expect(await closed).toBe(4401)
@@ -119,16 +120,16 @@ test('a refresh token of an open socket is rechecked, not presented: its session
   const clock = createClock()
   const { config } = createManager().tokens
   const store: RevocationStore = createMemoryStore({ clock })
-  const tokens = new TokenManager({ config, clock, revocation: store })
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-  const upgrade = await tokens.authenticateUpgrade(withBearer(refreshToken), { type: 'refresh' })
+  const tokens = new TokenManager({ config, clock, store })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+  const upgrade = await tokens.sockets.authenticate(withBearer(refreshToken), { type: 'refresh' })
   const second = await advance({ tokens, clock }, refreshToken)
   const next = await advance({ tokens, clock }, second.refreshToken)
   clock.seconds += 120
   vi.useFakeTimers()
   cleanUps.push(() => void vi.useRealTimers())
-  tokens.closeWhenInvalid({ close() {}, addEventListener() {} }, upgrade, { every: '1s' })
+  tokens.sockets.closeWhenInvalid({ close() {}, addEventListener() {} }, upgrade, { every: '1s' })
   await vi.advanceTimersByTimeAsync(5000)
-  expect(await tokens.listSessions('ada')).toHaveLength(1)
-  expect((await tokens.refresh(next.refreshToken)).accessToken).toBeTypeOf('string')
+  expect(await tokens.sessions.list('ada')).toHaveLength(1)
+  expect((await tokens.sessions.refresh(next.refreshToken)).accessToken).toBeTypeOf('string')
 })

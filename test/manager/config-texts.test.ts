@@ -68,17 +68,17 @@ describe('a wrong value is an error that names the field', () => {
     expect(() => new TokenManager({} as never)).toThrow(ConfigurationError)
     expect(() => new TokenManager({} as never)).toThrow('config')
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    const build = (revocation: object) => () => new TokenManager({ config, revocation: revocation as never })
-    expect(build({ lookup() {}, close() {} })).toThrow(/revocation.*prepare, revoke, claim, feed, prune/)
+    const build = (revocation: object) => () => new TokenManager({ config, store: revocation as never })
+    expect(build({ lookup() {}, close() {} })).toThrow(/store.*prepare, revoke, claim, feed, prune/)
     expect(build({ ...createMemoryStore(), sessions: { open() {} } })).toThrow(
-      /revocation.*sessions\.rotate, sessions\.present, sessions\.list, sessions\.get/,
+      /store.*sessions\.rotate, sessions\.present, sessions\.list, sessions\.get/,
     )
   })
 
   test('a database client in place of a store is named, and not connected', () => {
     const connect = vi.fn()
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    expect(() => new TokenManager({ config, revocation: { connect } as never })).toThrow(/lookup/)
+    expect(() => new TokenManager({ config, store: { connect } as never })).toThrow(/lookup/)
     expect(connect).not.toHaveBeenCalled()
   })
 })

@@ -9,13 +9,14 @@ import {
 import { CONFIG_NAMES } from '../../packages/tokenlib/src/config/config-table.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, openToken, SECRET } from '../helpers/manager.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 describe('building', () => {
   test('a field can be set until the manager is built, and never after', () => {
     const config = new TokenConfig()
     config.JWT_SECRET_KEY = SECRET
     const tokens = new TokenManager({ config })
-    expect(tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
+    expect(internalsOf(tokens).verifyWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
     expect(() => {
       config.JWT_SECRET_KEY = 'another'
     }).toThrow(TypeError)
@@ -59,7 +60,7 @@ describe('building', () => {
   test('one configuration may serve several managers', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
     const [one, two] = [new TokenManager({ config }), new TokenManager({ config })]
-    expect(two.verifyTokenWithoutRevocation(one.createAccessToken({ uid: 'u' })).sub).toBe('u')
+    expect(internalsOf(two).verifyWithoutRevocation(one.createAccessToken({ uid: 'u' })).sub).toBe('u')
   })
 
   test('undefined means the default, so an absent variable can be passed on', () => {
@@ -221,7 +222,9 @@ describe('fromEnv', () => {
     const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
     for (const text of [pem.replaceAll('\n', '\\n'), JSON.stringify(privateKey.export({ format: 'jwk' }))]) {
       const tokens = new TokenManager({ config: read({ JWT_ALGORITHM: 'ES256', JWT_PRIVATE_KEY: text }) })
-      expect(tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe('u')
+      expect(internalsOf(tokens).verifyWithoutRevocation(tokens.createAccessToken({ uid: 'u' })).sub).toBe(
+        'u',
+      )
     }
   })
 

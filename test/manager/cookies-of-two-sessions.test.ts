@@ -19,8 +19,8 @@ const COOKIES = {
 
 async function openTwo(config: TokenConfigOptions = {}) {
   const { tokens, clock } = createRevocable({ ...COOKIES, ...config })
-  const ada = await tokens.createTokenPair({ uid: 'ada' })
-  const mallory = await tokens.createTokenPair({ uid: 'mallory' })
+  const ada = await tokens.sessions.open({ uid: 'ada' })
+  const mallory = await tokens.sessions.open({ uid: 'mallory' })
   return { tokens, clock, ada, mallory }
 }
 
@@ -54,7 +54,9 @@ describe('an access token', () => {
       expect(await outcomeOf(tokens.accessTokenOptional(request))).toBe('SESSION_MISMATCH')
       expect(await outcomeOf(tokens.require({ type: 'any' })(request))).toBe('SESSION_MISMATCH')
     }
-    expect((await tokens.listSessions('ada')).length + (await tokens.listSessions('mallory')).length).toBe(2)
+    expect((await tokens.sessions.list('ada')).length + (await tokens.sessions.list('mallory')).length).toBe(
+      2,
+    )
   })
 
   test('passes beside any refresh token of its own session', async () => {
@@ -68,7 +70,7 @@ describe('an access token', () => {
   test('passes beside what cannot be compared', async () => {
     const { tokens, clock, ada } = await openTwo()
     const single = tokens.createAccessToken({ uid: 'ada' })
-    const expired = (await createRevocable(COOKIES, { clock }).tokens.createTokenPair({ uid: 'old' }))
+    const expired = (await createRevocable(COOKIES, { clock }).tokens.sessions.open({ uid: 'old' }))
       .refreshToken
     expect(await tokens.accessTokenRequired(send(single, [ada.refreshToken])).then(nameOf)).toBe('ada')
     expect(await tokens.accessTokenRequired(send(ada.accessToken, ['of-another-app'])).then(nameOf)).toBe(
@@ -81,7 +83,7 @@ describe('an access token', () => {
   test('passes beside the expired refresh token of an older session', async () => {
     const { tokens, clock, mallory } = await openTwo()
     clock.seconds += 86_401
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const request = send(accessToken, [mallory.refreshToken])
     expect(await tokens.accessTokenRequired(request).then(nameOf)).toBe('ada')
   })
@@ -108,13 +110,13 @@ describe('a refresh', () => {
         [mallory, ada],
         [ada, mallory],
       ] as const) {
-        expect(await outcomeOf(tokens.refresh(post({ access, refresh })))).toBe('SESSION_MISMATCH')
+        expect(await outcomeOf(tokens.sessions.refresh(post({ access, refresh })))).toBe('SESSION_MISMATCH')
         expect(await outcomeOf(tokens.refreshTokenRequired(post({ access, refresh })))).toBe(
           'SESSION_MISMATCH',
         )
       }
     }
-    expect(await outcomeOf(tokens.refresh(post({ access: ada, refresh: ada })))).toBe('ok')
+    expect(await outcomeOf(tokens.sessions.refresh(post({ access: ada, refresh: ada })))).toBe('ok')
   })
 
   test('the session route answers 401, and sets and deletes no cookie', async () => {
@@ -144,15 +146,17 @@ describe('a refresh', () => {
       }),
     )
     expect([response.status, response.headers.getSetCookie().length]).toEqual([200, 3])
-    expect((await tokens.listSessions('mallory')).length).toBe(0)
-    expect((await tokens.listSessions('ada')).length).toBe(1)
+    expect((await tokens.sessions.list('mallory')).length).toBe(0)
+    expect((await tokens.sessions.list('ada')).length).toBe(1)
   })
 
   test('a logout with the CSRF value of one of them ends neither', async () => {
     const { tokens, ada, mallory } = await openTwo()
     const request = post({ access: mallory, refresh: ada })
-    expect(await outcomeOf(tokens.logoutRequest(request))).toBe('CSRF_MISMATCH')
-    expect((await tokens.listSessions('ada')).length + (await tokens.listSessions('mallory')).length).toBe(2)
+    expect(await outcomeOf(tokens.logout(request))).toBe('CSRF_MISMATCH')
+    expect((await tokens.sessions.list('ada')).length + (await tokens.sessions.list('mallory')).length).toBe(
+      2,
+    )
   })
 })
 
@@ -172,8 +176,8 @@ describe('an implicit refresh', () => {
           state === 'expired' ? 'TOKEN_EXPIRED' : 'SESSION_MISMATCH',
         )
       }
-      expect((await tokens.listSessions('ada'))[0]?.lastUsedAt).toEqual(
-        (await tokens.listSessions('ada'))[0]?.createdAt,
+      expect((await tokens.sessions.list('ada'))[0]?.lastUsedAt).toEqual(
+        (await tokens.sessions.list('ada'))[0]?.createdAt,
       )
     },
   )

@@ -6,8 +6,9 @@ import {
 } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
-const readPayload = async (tokens: TokenManager, token: string) => tokens.verifyToken(token)
+const readPayload = async (tokens: TokenManager, token: string) => tokens.verify(token)
 
 describe('what describeUser returns is in both tokens', () => {
   test('at a login and at a refresh, with what it knows of the tokens so far', async () => {
@@ -18,13 +19,13 @@ describe('what describeUser returns is in both tokens', () => {
       }),
     )
     const { tokens } = createRevocable({}, { describeUser })
-    const pair = await tokens.createTokenPair({ uid: 'ada', tenant: 'north' }, { scopes: 'read' })
+    const pair = await tokens.sessions.open({ uid: 'ada', tenant: 'north' }, { scopes: 'read' })
     expect(await readPayload(tokens, pair.accessToken)).toMatchObject({
       tenant: 'north',
       count: 1,
       scopes: ['read', 's1'],
     })
-    const next = await tokens.refresh(pair.refreshToken)
+    const next = await tokens.sessions.refresh(pair.refreshToken)
     expect(await readPayload(tokens, next.accessToken)).toMatchObject({
       tenant: 'north',
       count: 2,
@@ -39,15 +40,12 @@ describe('what describeUser returns is in both tokens', () => {
   test('one of the tokens can be asked to have fewer scopes than the user, not more', async () => {
     const { tokens, clock } = createRevocable({}, { describeUser: () => ({ scopes: ['notes:*', 'read'] }) })
     const access = { scopes: ['notes:write', 'admin'] }
-    const pair = await tokens.createTokenPair({ uid: 'ada' }, { access })
+    const pair = await tokens.sessions.open({ uid: 'ada' }, { access })
     expect((await readPayload(tokens, pair.accessToken)).scopes).toEqual(['notes:write'])
     clock.seconds += 60
-    const next = toPair(await tokens.refresh(pair.refreshToken, { access }))
+    const next = toPair(await tokens.sessions.refresh(pair.refreshToken, { access }))
     expect((await readPayload(tokens, next.accessToken)).scopes).toEqual(['notes:write'])
-    expect((await tokens.verifyToken(next.refreshToken, { type: 'refresh' })).scopes).toEqual([
-      'notes:*',
-      'read',
-    ])
+    expect((await tokens.verify(next.refreshToken, { type: 'refresh' })).scopes).toEqual(['notes:*', 'read'])
   })
 
   test('lifetimes count at a refresh too, the end of the session and freshness at a login only', async () => {
@@ -61,28 +59,28 @@ describe('what describeUser returns is in both tokens', () => {
         }),
       },
     )
-    const pair = await tokens.createTokenPair({ uid: 'ada' }, { access: { expiresIn: '1h' } })
+    const pair = await tokens.sessions.open({ uid: 'ada' }, { access: { expiresIn: '1h' } })
     const first = await readPayload(tokens, pair.accessToken)
     expect([first.exp, first.fresh, first.aud]).toEqual([clock.seconds + 60, true, 'app'])
-    const endsAt = (await tokens.verifyToken(pair.refreshToken, { type: 'refresh' })).exp
+    const endsAt = (await tokens.verify(pair.refreshToken, { type: 'refresh' })).exp
     expect(endsAt).toBe(clock.seconds + 3600)
     const next = await advance({ tokens, clock }, pair.refreshToken)
     const second = await readPayload(tokens, next.accessToken)
     expect([second.exp, second.fresh]).toEqual([clock.seconds + 60, false])
-    expect((await tokens.verifyToken(next.refreshToken, { type: 'refresh' })).exp).toBe(endsAt)
+    expect((await tokens.verify(next.refreshToken, { type: 'refresh' })).exp).toBe(endsAt)
   })
 })
 
 test.each(['claims', 'scopes', 'audience'])('%s that is undefined keeps no rights', async (member) => {
   let description: UserDescription = { scopes: ['admin'] }
   const { tokens } = createRevocable({}, { describeUser: () => description })
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   // As of a role that is in no table: scopes: SCOPES[user.role]
   description = { [member]: undefined }
-  await expect(tokens.refresh(refreshToken)).rejects.toThrow(`${member} is undefined`)
-  await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow(TypeError)
+  await expect(tokens.sessions.refresh(refreshToken)).rejects.toThrow(`${member} is undefined`)
+  await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(TypeError)
   description = { scopes: [] }
-  const next = await tokens.refresh(refreshToken)
+  const next = await tokens.sessions.refresh(refreshToken)
   expect((await readPayload(tokens, next.accessToken)).scopes).toEqual([])
 })
 
@@ -93,7 +91,7 @@ test('what describeUser does to the list that it gets changes no constant of the
     return {}
   }
   const { tokens } = createRevocable({}, { describeUser })
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' }, { scopes })
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, { scopes })
   expect([scopes, (await readPayload(tokens, accessToken)).scopes]).toEqual([['read'], ['read']])
 })
 
@@ -103,8 +101,8 @@ describe('null', () => {
     const rejected = vi.fn()
     tokens.on('rejected', rejected)
     const request = new Request('http://localhost', { headers: { 'user-agent': 'Test/1' } })
-    expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }, { request }))).toBe('SUBJECT_NOT_FOUND')
-    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(await outcomeOf(tokens.sessions.open({ uid: 'ada' }, { request }))).toBe('SUBJECT_NOT_FOUND')
+    expect(await tokens.sessions.list('ada')).toEqual([])
     expect(rejected).toHaveBeenCalledExactlyOnceWith({
       code: 'SUBJECT_NOT_FOUND',
       reason: expect.any(String) as string,
@@ -121,22 +119,22 @@ describe('null', () => {
     const { tokens } = createRevocable({}, { describeUser: () => description })
     const revoked = vi.fn()
     tokens.on('revoked', revoked)
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     description = null
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('SUBJECT_NOT_FOUND')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('SUBJECT_NOT_FOUND')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
     expect(revoked).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ kind: 'session', sub: 'ada' }))
   })
 
   test('issues nothing while the store is down, and the token is as good as before', async () => {
     let description: UserDescription | null = {}
     const { tokens, store } = createRevocable({}, { describeUser: () => description })
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const down = vi.spyOn(store, 'revoke').mockRejectedValueOnce(new Error('ECONNREFUSED'))
     description = null
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
     expect(down).toHaveBeenCalledTimes(1)
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('SUBJECT_NOT_FOUND')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('SUBJECT_NOT_FOUND')
   })
 })
 
@@ -151,7 +149,7 @@ test('the store is asked after the description, and not once more for it', async
       },
     },
   )
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   calls.length = 0
   const { sessions } = store
   if (sessions === undefined) throw new Error('The memory store keeps sessions')
@@ -164,7 +162,7 @@ test('the store is asked after the description, and not once more for it', async
       },
     })
   }
-  await tokens.refresh(refreshToken)
+  await tokens.sessions.refresh(refreshToken)
   expect(calls).toEqual(['describeUser', 'rotate'])
 })
 
@@ -172,15 +170,15 @@ test('a description that never comes uses nothing up', async () => {
   const never = new Promise<UserDescription>(() => undefined)
   const describeUser = vi.fn((): UserDescription | Promise<UserDescription> => ({}))
   const { tokens } = createRevocable({ JWT_REFRESH_GRACE: 0 }, { describeUser })
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   describeUser.mockReturnValueOnce(never)
-  void tokens.refresh(refreshToken)
-  expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+  void tokens.sessions.refresh(refreshToken)
+  expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('ok')
 })
 
 test('a claim beside the claims is refused, and told where it goes', async () => {
   const { tokens } = createRevocable({}, { describeUser: () => ({ role: 'admin' }) as object })
-  await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow(
+  await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(
     '"role" is none of claims, scopes, audience, access, refresh; a claim goes into claims',
   )
 })
@@ -190,22 +188,22 @@ describe('there is one describeUser', () => {
 
   test('a second one is refused, the same one is not', () => {
     const { tokens } = createRevocable({}, { describeUser })
-    expect(() => tokens.setDescribeUser(describeUser)).not.toThrow()
-    expect(() => tokens.setDescribeUser(() => ({}))).toThrow(ConfigurationError)
-    expect(() => tokens.setDescribeUser('describe' as never)).toThrow(TypeError)
+    expect(() => internalsOf(tokens).setDescribeUser(describeUser)).not.toThrow()
+    expect(() => internalsOf(tokens).setDescribeUser(() => ({}))).toThrow(ConfigurationError)
+    expect(() => internalsOf(tokens).setDescribeUser('describe' as never)).toThrow(TypeError)
   })
 
   test('session routes register theirs at the manager, unless their options are wrong', async () => {
     const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['headers'] })
     const options = { logIn: () => null, describeUser: () => ({ scopes: ['read'] }) }
     expect(() => createSessionRoutes(tokens, { ...options, path: 'auth' })).toThrow(TypeError)
-    expect(
-      (await readPayload(tokens, (await tokens.createTokenPair({ uid: 'ada' })).accessToken)).scopes,
-    ).toBe(undefined)
+    expect((await readPayload(tokens, (await tokens.sessions.open({ uid: 'ada' })).accessToken)).scopes).toBe(
+      undefined,
+    )
     createSessionRoutes(tokens, options)
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     expect((await readPayload(tokens, accessToken)).scopes).toEqual(['read'])
-    const next = await tokens.refresh(refreshToken)
+    const next = await tokens.sessions.refresh(refreshToken)
     expect((await readPayload(tokens, next.accessToken)).scopes).toEqual(['read'])
     expect(() => createSessionRoutes(tokens, { ...options, path: '/other' })).not.toThrow()
     expect(() => createSessionRoutes(tokens, { logIn: () => null, describeUser: () => null })).toThrow(

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {
   ConfigurationError,
-  type RevocationContext,
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
   type RevocationStore,
 } from '../../packages/tokenlib/src/index.js'
+import type { RevocationContext } from '../../packages/tokenlib/src/kit.js'
 import { FOREVER } from '../../packages/tokenlib/src/kit.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
@@ -53,7 +53,7 @@ describe('what a store is told of the lifetimes of tokens', () => {
       const input = [{ alg: 'HS256' }, { sub: 'u', type: 'access', ...dates }]
         .map((json) => Buffer.from(JSON.stringify(json)).toString('base64url'))
         .join('.')
-      await tokens.verifyToken(`${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`)
+      await tokens.verify(`${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`)
       expect(told).toEqual([FOREVER])
     },
   )
@@ -112,7 +112,7 @@ test('a handshake may ask for a refresh token, and needs no CSRF value, whatever
     headers: { origin },
     cookies: { refresh_token_cookie: tokens.createRefreshToken({ uid: 'u' }), access_token_cookie: 'x' },
   })
-  const { token } = await tokens.authenticateUpgrade(request, { type: 'refresh', origins: [origin] })
+  const { token } = await tokens.sockets.authenticate(request, { type: 'refresh', origins: [origin] })
   expect([token.type, token.location]).toEqual(['refresh', 'cookies'])
 })
 
@@ -122,28 +122,28 @@ test('the callback hears where the token was found', async () => {
   tokens.setCallbackTokenBlocklist((_token, { location }) => seen.push(location) === 0)
   const token = tokens.createAccessToken({ uid: 'u' })
   await tokens.accessTokenRequired(withBearer(token))
-  await tokens.verifyToken(token)
+  await tokens.verify(token)
   expect(seen).toEqual(['headers', null])
 })
 
 test('options of the access token stay with it at a refresh', async () => {
   const { tokens, clock } = createRevocable()
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'u' })
+  const { refreshToken } = await tokens.sessions.open({ uid: 'u' })
   clock.seconds += 60
-  const next = toPair(await tokens.refresh(refreshToken, { access: { scopes: ['a'] } }))
+  const next = toPair(await tokens.sessions.refresh(refreshToken, { access: { scopes: ['a'] } }))
   expect(openToken(next.accessToken).claims).toMatchObject({ scopes: ['a'] })
   expect(openToken(next.refreshToken).claims).not.toHaveProperty('scopes')
 })
 
 test('a pair is made only if it can be refreshed as often as there are numbers', async () => {
-  const pair = await createRevocable().tokens.createTokenPair({ uid: 'u' })
+  const pair = await createRevocable().tokens.sessions.open({ uid: 'u' })
   const limit = Math.max(pair.accessToken.length, pair.refreshToken.length)
   const { tokens } = createRevocable({ JWT_MAX_TOKEN_LENGTH: limit })
-  await expect(tokens.createTokenPair({ uid: 'u' })).rejects.toThrow(/JWT_MAX_TOKEN_LENGTH/)
-  expect(await tokens.listSessions('u')).toEqual([])
+  await expect(tokens.sessions.open({ uid: 'u' })).rejects.toThrow(/JWT_MAX_TOKEN_LENGTH/)
+  expect(await tokens.sessions.list('u')).toEqual([])
   // Fifteen more digits of the generation, three of the time, and a parent of 22 characters; 54 in base64url.
   const wider = createRevocable({ JWT_MAX_TOKEN_LENGTH: limit + 54 }).tokens
-  expect(await outcomeOf(wider.createTokenPair({ uid: 'u' }))).toBe('ok')
+  expect(await outcomeOf(wider.sessions.open({ uid: 'u' }))).toBe('ok')
 })
 
 test('a fault of the program is nobody’s refusal', async () => {
@@ -151,7 +151,7 @@ test('a fault of the program is nobody’s refusal', async () => {
   const tokens = new TokenManager({ config, clock: () => Number.NaN })
   const rejected: unknown[] = []
   tokens.on('rejected', (event) => rejected.push(event))
-  await expect(tokens.verifyToken('a.b.c')).rejects.toThrow(TypeError)
+  await expect(tokens.verify('a.b.c')).rejects.toThrow(TypeError)
   expect(rejected).toEqual([])
 })
 
@@ -167,18 +167,18 @@ test('what is not allowed is told', async () => {
   const { store } = createRevocable()
   const { sessions: _sessions, ...unkept } = store
   await expect(
-    createRevocable({}, { store: unkept }).tokens.revokeOtherSessions({ sub: 'u', sid: 's' }),
-  ).rejects.toThrow(/revokeOtherSessions.*sessions/)
+    createRevocable({}, { store: unkept }).tokens.sessions.endOthers({ sub: 'u', sid: 's' }),
+  ).rejects.toThrow(/sessions\.endOthers.*sessions/)
 })
 
 test('what is no text is no token, and the longest one is remembered like any other', async () => {
   const { length } = createManager().tokens.createAccessToken({ uid: 'u' })
   const { tokens } = createManager({ JWT_MAX_TOKEN_LENGTH: length })
   for (const token of [undefined, null, 7, {}] as never[]) {
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_INVALID')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_INVALID')
   }
   const token = tokens.createAccessToken({ uid: 'u' })
   expect(token).toHaveLength(length)
-  await tokens.verifyToken(token)
-  expect(await tokens.verifyToken(token)).toBe(await tokens.verifyToken(token))
+  await tokens.verify(token)
+  expect(await tokens.verify(token)).toBe(await tokens.verify(token))
 })

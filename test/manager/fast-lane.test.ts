@@ -48,9 +48,9 @@ interface Setting {
 /** A manager, and a way to make a token that its fast lane knows. */
 function createLane({ options = {}, store, clock = createClock() }: Setting = {}) {
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options })
-  const tokens = new TokenManager({ config, clock, revocation: store })
+  const tokens = new TokenManager({ config, clock, store })
   const learn = async (token: string): Promise<string> => {
-    for (let times = 0; times < 2; times++) await tokens.verifyToken(token, { type: 'any' })
+    for (let times = 0; times < 2; times++) await tokens.verify(token, { type: 'any' })
     return token
   }
   const create = (given?: object): Promise<string> => learn(tokens.createAccessToken({ uid: 'ada' }, given))
@@ -124,12 +124,12 @@ describe('no authority is remembered', () => {
   test('scopes', async () => {
     const { tokens, create } = createLane()
     const token = await create({ scopes: ['read'] })
-    expect(await ask(tokens.scopesRequired('read'), bearer(token))).toEqual(PASSES)
-    expect(await ask(tokens.scopesRequired('read', 'write'), bearer(token))).toEqual(
+    expect(await ask(tokens.require({ scopes: ['read'] }), bearer(token))).toEqual(PASSES)
+    expect(await ask(tokens.require({ scopes: ['read', 'write'] }), bearer(token))).toEqual(
       slow('INSUFFICIENT_SCOPE'),
     )
-    expect(await ask(tokens.anyScopeRequired('write', 'read'), bearer(token))).toEqual(PASSES)
-    expect(await ask(tokens.anyScopeRequired('write', 'admin'), bearer(token))).toEqual(
+    expect(await ask(tokens.require({ anyScope: ['write', 'read'] }), bearer(token))).toEqual(PASSES)
+    expect(await ask(tokens.require({ anyScope: ['write', 'admin'] }), bearer(token))).toEqual(
       slow('INSUFFICIENT_SCOPE'),
     )
   })
@@ -177,15 +177,15 @@ describe('no authority is remembered', () => {
   })
 
   test.each<[string, (tokens: TokenManager, token: string) => Promise<unknown>]>([
-    ['the token', async (tokens, token) => tokens.revokeToken(await tokens.verifyToken(token))],
-    ['its session', async (tokens, token) => tokens.revokeSession(await tokens.verifyToken(token))],
-    ['its user', (tokens) => tokens.revokeUser('ada')],
-    ['its key', (tokens) => tokens.revokeKey(tokens.keyId as string)],
-    ['everybody', (tokens) => tokens.revokeAll()],
+    ['the token', async (tokens, token) => tokens.revoke.token(await tokens.verify(token))],
+    ['its session', async (tokens, token) => tokens.revoke.session(await tokens.verify(token))],
+    ['its user', (tokens) => tokens.revoke.user('ada')],
+    ['its key', (tokens) => tokens.revoke.key(tokens.keys.current as string)],
+    ['everybody', (tokens) => tokens.revoke.all()],
   ])('revocation in the store: %s', async (_what, revoke) => {
     const clock = createClock()
     const { tokens, learn } = createLane({ clock, store: createMemoryStore({ clock }) })
-    const token = await learn((await tokens.createTokenPair({ uid: 'ada' })).accessToken)
+    const token = await learn((await tokens.sessions.open({ uid: 'ada' })).accessToken)
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(PASSES)
     await revoke(tokens, token)
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
@@ -406,7 +406,7 @@ describe('policies', () => {
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
       .join('.')
     const token = `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
-    for (let times = 0; times < 3; times++) await tokens.verifyToken(token)
+    for (let times = 0; times < 3; times++) await tokens.verify(token)
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
   })
 

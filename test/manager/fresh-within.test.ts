@@ -20,8 +20,8 @@ describe('a policy with the age of the login', () => {
     expect(await outcomeOf(dependency(bearer(token)))).toBe('ok')
     clock.seconds += 1
     expect(await outcomeOf(dependency(bearer(token)))).toBe('FRESH_TOKEN_REQUIRED')
-    expect(await outcomeOf(tokens.verifyToken(token, { fresh: 120 }))).toBe('FRESH_TOKEN_REQUIRED')
-    expect(await outcomeOf(tokens.verifyToken(token, { fresh: 'PT3M' }))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token, { fresh: 120 }))).toBe('FRESH_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.verify(token, { fresh: 'PT3M' }))).toBe('ok')
     expect(await outcomeOf(tokens.freshTokenRequired(bearer(token)))).toBe('ok')
   })
 
@@ -30,9 +30,9 @@ describe('a policy with the age of the login', () => {
     const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }), clock })
     const short = tokens.createAccessToken({ uid: 'ada' }, { fresh: '1m' })
     const stale = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(stale, { fresh: '2m' }))).toBe('FRESH_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.verify(stale, { fresh: '2m' }))).toBe('FRESH_TOKEN_REQUIRED')
     clock.seconds += 61
-    expect(await outcomeOf(tokens.verifyToken(short, { fresh: '2m' }))).toBe('FRESH_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.verify(short, { fresh: '2m' }))).toBe('FRESH_TOKEN_REQUIRED')
   })
 
   test.each([0, -1, '', 'soon', Number.NaN, null, []])('of %o is refused at construction', (fresh) => {
@@ -53,8 +53,8 @@ describe('a policy with the age of the login', () => {
     })
     // The token was issued just now, for a login ten minutes ago.
     const token = foreign.sign({ iat: NOW, auth_time: NOW - 600 })
-    expect(await outcomeOf(tokens.verifyToken(token, { fresh: '11m' }))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(token, { fresh: '2m' }))).toBe('FRESH_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.verify(token, { fresh: '11m' }))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token, { fresh: '2m' }))).toBe('FRESH_TOKEN_REQUIRED')
     const dependency = tokens.require({ fresh: '2m' })
     for (const _ of [1, 2]) expect(await outcomeOf(dependency(bearer(token)))).toBe('FRESH_TOKEN_REQUIRED')
   })

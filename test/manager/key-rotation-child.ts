@@ -1,6 +1,8 @@
 // Another process with the same keys and a clock of its own: it creates tokens all the time, and verifies its own and those
 // of the others again and again until they expire.
-import { type Jwk, type OwnKey, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { type OwnKey, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../packages/tokenlib/src/kit.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 /** A key as it is sent to a process; moments in epoch milliseconds. */
 export interface SentKey {
@@ -45,7 +47,7 @@ const living: { readonly token: string; readonly until: number }[] = []
 
 process.on('message', (command: RotationCommand) => {
   if ('start' in command) start(command)
-  else if ('setKeys' in command) tokens.setKeys(command.setKeys.map(toKey))
+  else if ('setKeys' in command) tokens.keys.set(command.setKeys.map(toKey))
   else if ('tokens' in command) for (const token of command.tokens) verify(token, true)
   else if ('stop' in command) {
     clearInterval(timer)
@@ -101,14 +103,14 @@ function verify(token: string, isNew: boolean): void {
   verified++
   if (code !== null) refused[code] = (refused[code] ?? 0) + 1
   if (!isNew || code !== null) return
-  const { exp = 0 } = tokens.verifyTokenWithoutRevocation(token)
+  const { exp = 0 } = internalsOf(tokens).verifyWithoutRevocation(token)
   kids.add(String(JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()).kid))
   if (living.length < 1000) living.push({ token, until: exp * 1000 })
 }
 
 function readCode(token: string): string | null {
   try {
-    tokens.verifyTokenWithoutRevocation(token)
+    internalsOf(tokens).verifyWithoutRevocation(token)
     return null
   } catch (error) {
     return (error as { code?: string }).code ?? String(error)

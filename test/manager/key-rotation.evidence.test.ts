@@ -106,7 +106,7 @@ describe('processes whose clocks differ refuse no token of each other while thei
     expectNoRefusal('one list', outcome)
   })
 
-  test('by setKeys, which reaches each process at another moment', async () => {
+  test('by keys.set, which reaches each process at another moment', async () => {
     const start = Date.now() + 2000
     const startOf = (index: number): number => start + index * PERIOD_MS
     // The next key is in the list of every process before it signs; an old one until its tokens have expired.

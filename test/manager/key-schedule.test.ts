@@ -9,6 +9,7 @@ import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '
 import { naming } from '../helpers/naming.js'
 import { createKeyManager, inSeconds } from '../helpers/own-keys.js'
 import { outcomeOf } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const ada = { uid: 'ada' }
 const createKey = (kid: string) => ({ kid, algorithm: 'ES256' as const, ...createKeyPair('ES256') })
@@ -28,17 +29,17 @@ describe('new tokens take the newest key that has started', () => {
     const kids = [0, 99.999, 100, 199.999, 200, 10_000].map((seconds) => {
       clock.seconds = start + seconds
       const { kid } = openToken(tokens.createAccessToken(ada)).header
-      expect(tokens.keyId).toBe(kid)
+      expect(tokens.keys.current).toBe(kid)
       return kid
     })
     expect(kids).toEqual(['a', 'a', 'b', 'b', 'c', 'c'])
   })
 
   test('in whatever order they are listed, the first among equals', () => {
-    expect(createKeyManager(SCHEDULE.toReversed()).tokens.keyId).toBe('a')
-    expect(createKeyManager([b, a]).tokens.keyId).toBe('b')
+    expect(createKeyManager(SCHEDULE.toReversed()).tokens.keys.current).toBe('a')
+    expect(createKeyManager([b, a]).tokens.keys.current).toBe('b')
     const same = { notBefore: inSeconds(-1) }
-    expect(createKeyManager([c, { ...b, ...same }, { ...a, ...same }]).tokens.keyId).toBe('b')
+    expect(createKeyManager([c, { ...b, ...same }, { ...a, ...same }]).tokens.keys.current).toBe('b')
   })
 
   test('an error says which key comes next and when, or that none does', async () => {
@@ -54,12 +55,12 @@ describe('new tokens take the newest key that has started', () => {
     expect(() => tokens.createAccessToken(ada)).toThrow(
       naming('ConfigurationError', '"b"', inSeconds(80).toISOString()),
     )
-    await expect(tokens.createTokenPair(ada)).rejects.toThrow(naming('ConfigurationError', '"b"'))
-    expect(tokens.keyId).toBeNull()
+    await expect(tokens.sessions.open(ada)).rejects.toThrow(naming('ConfigurationError', '"b"'))
+    expect(tokens.keys.current).toBeNull()
     const ending = createKeyManager([{ ...a, retireAt: inSeconds(50) }])
     ending.clock.seconds += 50
     expect(() => ending.tokens.createAccessToken(ada)).toThrow(
-      naming('ConfigurationError', 'retired', 'setKeys'),
+      naming('ConfigurationError', 'retired', 'keys.set()'),
     )
   })
 })
@@ -72,8 +73,8 @@ describe('tokens are accepted', () => {
     const token = ahead.tokens.createAccessToken(ada)
     expect(openToken(token).header['kid']).toBe('b')
     const { tokens } = createKeyManager(list, { fields })
-    expect(tokens.keyId).toBe('a')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(tokens.keys.current).toBe('a')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
   test('until the key retires, and not a moment longer', async () => {
@@ -81,10 +82,10 @@ describe('tokens are accepted', () => {
     const { tokens, clock } = createKeyManager([{ ...a, retireAt: inSeconds(40) }], { fields })
     const token = tokens.createAccessToken(ada)
     clock.seconds += 39.999
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     clock.seconds += 0.001
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_SIGNATURE_INVALID')
-    expect(() => tokens.verifyTokenWithoutRevocation(token)).toThrow(
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_SIGNATURE_INVALID')
+    expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(
       expect.objectContaining({ code: 'TOKEN_SIGNATURE_INVALID' }),
     )
   })
@@ -99,7 +100,7 @@ describe('tokens are accepted', () => {
     }
     clock.seconds += 40
     expect(await outcomeOf(tokens.accessTokenRequired(request()))).toBe('TOKEN_SIGNATURE_INVALID')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_SIGNATURE_INVALID')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_SIGNATURE_INVALID')
   })
 })
 
@@ -119,21 +120,21 @@ describe('attacks', () => {
 
   test('the forged tokens below are good where they say the truth', async () => {
     const { tokens, token } = forge({ alg: 'ES256', typ: 'JWT', kid: 'a' }, keyA)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
   test('a token that is signed with a retired key, new or old, with or without its kid', async () => {
     for (const header of [{ alg: 'ES256', kid: 'a' }, { alg: 'ES256' }]) {
       const { tokens, clock, token } = forge(header, keyA)
-      expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(token))).toBe('ok')
       clock.seconds += 200
-      expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_SIGNATURE_INVALID')
+      expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_SIGNATURE_INVALID')
     }
   })
 
   test('a token with the kid of one key, signed by another', async () => {
     const { tokens, token } = forge({ alg: 'ES256', typ: 'JWT', kid: 'b' }, keyA)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_SIGNATURE_INVALID')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_SIGNATURE_INVALID')
   })
 
   test('the algorithm of one key with the kid of another', async () => {
@@ -152,59 +153,59 @@ describe('attacks', () => {
     ] as const) {
       const input = `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}`
       const signature = createSign('sha256').update(input).sign(rsa.privateKey, 'base64url')
-      expect(await outcomeOf(tokens.verifyToken(`${input}.${signature}`))).toBe(code)
+      expect(await outcomeOf(tokens.verify(`${input}.${signature}`))).toBe(code)
     }
   })
 })
 
-describe('setKeys', () => {
+describe('keys.set', () => {
   test('replaces every key at once', async () => {
     const { tokens } = createKeyManager([a])
     const old = tokens.createAccessToken(ada)
-    tokens.setKeys([{ ...b, notBefore: inSeconds(-1) }, a])
-    expect(tokens.keyId).toBe('b')
-    expect(await outcomeOf(tokens.verifyToken(old))).toBe('ok')
-    tokens.setKeys([b])
-    expect(await outcomeOf(tokens.verifyToken(old))).toBe('TOKEN_SIGNATURE_INVALID')
+    tokens.keys.set([{ ...b, notBefore: inSeconds(-1) }, a])
+    expect(tokens.keys.current).toBe('b')
+    expect(await outcomeOf(tokens.verify(old))).toBe('ok')
+    tokens.keys.set([b])
+    expect(await outcomeOf(tokens.verify(old))).toBe('TOKEN_SIGNATURE_INVALID')
   })
 
   test('a list without a key that signs changes nothing, unless there was none before', () => {
     const { tokens } = createKeyManager([a])
     const { privateKey: _, ...verifying } = b
-    expect(() => tokens.setKeys([verifying])).toThrow(
+    expect(() => tokens.keys.set([verifying])).toThrow(
       expect.objectContaining({ code: 'CONFIGURATION_INVALID' }),
     )
-    expect(tokens.keyId).toBe('a')
+    expect(tokens.keys.current).toBe('a')
     const { tokens: reader } = createKeyManager([verifying])
-    reader.setKeys([verifying])
-    expect(reader.keyId).toBeNull()
+    reader.keys.set([verifying])
+    expect(reader.keys.current).toBeNull()
   })
 
   test('the header that was verified last does not outlive it', async () => {
     const { tokens } = createKeyManager([a])
     const one = tokens.createAccessToken(ada)
     const two = tokens.createAccessToken(ada)
-    expect(await outcomeOf(tokens.verifyToken(one))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(one))).toBe('ok')
     // The same kid, another key.
-    tokens.setKeys([{ ...b, kid: 'a' }])
-    expect(await outcomeOf(tokens.verifyToken(two))).toBe('TOKEN_SIGNATURE_INVALID')
-    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken(ada)))).toBe('ok')
+    tokens.keys.set([{ ...b, kid: 'a' }])
+    expect(await outcomeOf(tokens.verify(two))).toBe('TOKEN_SIGNATURE_INVALID')
+    expect(await outcomeOf(tokens.verify(tokens.createAccessToken(ada)))).toBe('ok')
   })
 
   test('nor does a remembered token', async () => {
     const { tokens } = createKeyManager([a])
     const token = tokens.createAccessToken(ada)
     for (let time = 0; time < 4; time++) await tokens.accessTokenRequired(withBearer(token))
-    tokens.setKeys([b])
+    tokens.keys.set([b])
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('TOKEN_SIGNATURE_INVALID')
-    tokens.setKeys([b, a])
+    tokens.keys.set([b, a])
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
   })
 
   test('a bad list changes nothing', async () => {
     const { tokens, clock } = createKeyManager([a])
     const token = tokens.createAccessToken(ada)
-    const before = tokens.jwks()
+    const before = tokens.keys.jwks()
     const BAD = [
       [],
       [b, b],
@@ -212,14 +213,14 @@ describe('setKeys', () => {
       [b, { algorithm: 'HS256', secret: SECRET }],
     ]
     for (const list of BAD) {
-      expect(() => tokens.setKeys(list as OwnKey[])).toThrow(
+      expect(() => tokens.keys.set(list as OwnKey[])).toThrow(
         expect.objectContaining({ name: 'ConfigurationError' }),
       )
     }
-    expect(() => tokens.setKeys([{ ...b, kdi: 'b' } as never])).toThrow(TypeError)
-    expect(tokens.jwks()).toEqual(before)
-    expect(tokens.keyId).toBe('a')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(() => tokens.keys.set([{ ...b, kdi: 'b' } as never])).toThrow(TypeError)
+    expect(tokens.keys.jwks()).toEqual(before)
+    expect(tokens.keys.current).toBe('a')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
   test('what becomes of the list afterwards changes nothing', () => {
@@ -227,29 +228,29 @@ describe('setKeys', () => {
     const { tokens } = createKeyManager(list)
     list.length = 0
     const retireAt = inSeconds(500)
-    tokens.setKeys([{ ...a, retireAt }])
+    tokens.keys.set([{ ...a, retireAt }])
     retireAt.setTime(0)
-    expect(tokens.keyId).toBe('a')
+    expect(tokens.keys.current).toBe('a')
   })
 
   test('needs the option', () => {
     const { tokens } = createManager()
-    expect(() => tokens.setKeys([a])).toThrow(naming('ConfigurationError', 'setKeys()', 'keys'))
+    expect(() => tokens.keys.set([a])).toThrow(naming('ConfigurationError', 'keys.set()', 'keys'))
   })
 })
 
 describe('jwks', () => {
   test('has the public parts of every key that is trusted or will be', () => {
     const { tokens, clock } = createKeyManager(SCHEDULE)
-    const { keys } = tokens.jwks()
+    const { keys } = tokens.keys.jwks()
     expect(keys.map(({ kid, kty, alg, use, crv }) => [kid, kty, alg, use, crv])).toEqual(
       ['a', 'b', 'c'].map((kid) => [kid, 'EC', 'ES256', 'sig', 'P-256']),
     )
     for (const key of keys)
       expect(Object.keys(key).toSorted()).toEqual(['alg', 'crv', 'kid', 'kty', 'use', 'x', 'y'])
-    expect(JSON.stringify(tokens.jwks())).toBe(JSON.stringify(tokens.jwks()))
+    expect(JSON.stringify(tokens.keys.jwks())).toBe(JSON.stringify(tokens.keys.jwks()))
     clock.seconds += 200
-    expect(tokens.jwks().keys.map(({ kid }) => kid)).toEqual(['b', 'c'])
+    expect(tokens.keys.jwks().keys.map(({ kid }) => kid)).toEqual(['b', 'c'])
   })
 
   test.each<[name: string, key: OwnKey, members: string[]]>([
@@ -269,7 +270,7 @@ describe('jwks', () => {
     ['EdDSA', { algorithm: 'EdDSA', ...keyPairFor('EdDSA') }, ['crv', 'x']],
   ])('%s: another library verifies with it', async (_name, key, members) => {
     const { tokens, clock } = createKeyManager([key])
-    const set = tokens.jwks()
+    const set = tokens.keys.jwks()
     expect(Object.keys(set.keys[0] ?? {})).toEqual(['kty', 'kid', 'alg', 'use', ...members])
     const token = tokens.createAccessToken(ada)
     const verified = await jwtVerify(token, createLocalJWKSet(set as never), {
@@ -280,8 +281,8 @@ describe('jwks', () => {
 
   test('has no secrets: that is an error', () => {
     const { tokens } = createKeyManager([{ algorithm: 'HS256', secret: SECRET }])
-    expect(() => tokens.jwks()).toThrow(naming('ConfigurationError', 'secret'))
-    expect(() => createManager().tokens.jwks()).toThrow(naming('ConfigurationError', 'secret'))
+    expect(() => tokens.keys.jwks()).toThrow(naming('ConfigurationError', 'secret'))
+    expect(() => createManager().tokens.keys.jwks()).toThrow(naming('ConfigurationError', 'secret'))
   })
 
   test('has the keys of the configuration, the previous one included', () => {
@@ -292,9 +293,9 @@ describe('jwks', () => {
       JWT_PRIVATE_KEY: privateKey,
       JWT_PREVIOUS_PUBLIC_KEY: createKeyPair('ES256').publicKey,
     })
-    expect(tokens.jwks().keys).toHaveLength(2)
-    expect(tokens.jwks().keys[0]?.kid).toBe(tokens.keyId)
-    expect(JSON.stringify(tokens.jwks())).not.toContain('"d"')
+    expect(tokens.keys.jwks().keys).toHaveLength(2)
+    expect(tokens.keys.jwks().keys[0]?.kid).toBe(tokens.keys.current)
+    expect(JSON.stringify(tokens.keys.jwks())).not.toContain('"d"')
   })
 })
 
@@ -322,5 +323,5 @@ test('a module that is loaded while there is no time can have a list that starts
   const keys = [{ ...a, notBefore: inSeconds(-10) }]
   const tokens = new TokenManager({ config: new TokenConfig(), keys, clock: () => now })
   now = createClock()()
-  expect(tokens.keyId).toBe('a')
+  expect(tokens.keys.current).toBe('a')
 })

@@ -21,17 +21,17 @@ describe('a manager says what it lacks', () => {
   const payload = { sub: 'ada', sid: 's', jti: 'j' }
 
   test.each<[method: string, call: () => Promise<unknown>]>([
-    ['revokeToken', () => tokens.revokeToken(payload)],
-    ['revokeSession', () => tokens.revokeSession('s')],
-    ['revokeUser', () => tokens.revokeUser('ada')],
-    ['revokeKey', () => tokens.revokeKey('k')],
-    ['revokeAll', () => tokens.revokeAll()],
+    ['revoke.token', () => tokens.revoke.token(payload)],
+    ['revoke.session', () => tokens.revoke.session('s')],
+    ['revoke.user', () => tokens.revoke.user('ada')],
+    ['revoke.key', () => tokens.revoke.key('k')],
+    ['revoke.all', () => tokens.revoke.all()],
     ['logout', () => tokens.logout(payload)],
-    ['listSessions', () => tokens.listSessions('ada')],
-    ['revokeOtherSessions', () => tokens.revokeOtherSessions(payload)],
-    ['refresh', () => tokens.refresh('a.b.c')],
+    ['sessions.list', () => tokens.sessions.list('ada')],
+    ['sessions.endOthers', () => tokens.sessions.endOthers(payload)],
+    ['sessions.refresh', () => tokens.sessions.refresh('a.b.c')],
   ])('%s', async (method, call) => {
-    await expect(call()).rejects.toThrow(naming('ConfigurationError', method, 'revocation'))
+    await expect(call()).rejects.toThrow(naming('ConfigurationError', method, 'store'))
   })
 
   test('a subject getter', async () => {
@@ -49,42 +49,42 @@ describe('a manager says what it lacks', () => {
     expect(() => verifier.createAccessToken({ uid: 'ada' })).toThrow(
       naming('ConfigurationError', 'JWT_PRIVATE_KEY'),
     )
-    expect(verifier.keyId).toBeNull()
+    expect(verifier.keys.current).toBeNull()
   })
 })
 
 describe('a call that cannot be meant is told why', () => {
   test('sessions and refreshes', async () => {
     const { tokens } = createRevocable()
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    await expect(tokens.revokeSession({})).rejects.toThrow(naming('TypeError', 'session'))
-    await expect(tokens.revokeSession(undefined as never)).rejects.toThrow(naming('TypeError', 'session'))
-    await expect(tokens.revokeOtherSessions({ sub: 'ada' })).rejects.toThrow(naming('TypeError', 'session'))
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    await expect(tokens.revoke.session({})).rejects.toThrow(naming('TypeError', 'session'))
+    await expect(tokens.revoke.session(undefined as never)).rejects.toThrow(naming('TypeError', 'session'))
+    await expect(tokens.sessions.endOthers({ sub: 'ada' })).rejects.toThrow(naming('TypeError', 'session'))
     for (const uid of ['', 7 as never]) {
-      await expect(tokens.listSessions(uid)).rejects.toThrow(naming('TypeError', 'uid'))
+      await expect(tokens.sessions.list(uid)).rejects.toThrow(naming('TypeError', 'uid'))
     }
-    await expect(tokens.refresh(refreshToken, { claims: { role: 'root' } } as object)).rejects.toThrow(
-      naming('TypeError', 'claims'),
-    )
+    await expect(
+      tokens.sessions.refresh(refreshToken, { claims: { role: 'root' } } as object),
+    ).rejects.toThrow(naming('TypeError', 'claims'))
   })
 
-  test('logout and revokeToken take a payload, not the text of a token', async () => {
+  test('logout and revoke.token take a payload, not the text of a token', async () => {
     const { tokens } = createRevocable()
     const revoked: unknown[] = []
     tokens.on('revoked', (event) => revoked.push(event))
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     for (const payload of [accessToken, undefined, null] as never[]) {
       await expect(tokens.logout(payload)).rejects.toThrow(
-        naming('TypeError', 'logout()', 'payload', 'verifyToken()'),
+        naming('TypeError', 'logout()', 'payload', 'verify()'),
       )
-      await expect(tokens.revokeToken(payload)).rejects.toThrow(
-        naming('TypeError', 'revokeToken()', 'payload', 'verifyToken()'),
+      await expect(tokens.revoke.token(payload)).rejects.toThrow(
+        naming('TypeError', 'revoke.token()', 'payload', 'verify()'),
       )
     }
     expect(revoked).toEqual([])
   })
 
-  test('revocation takes a store, and a client, a URL or a path is told which function creates it', async () => {
+  test('store takes a store, and a client, a URL or a path is told which function creates it', async () => {
     const pool = new Pool()
     const redis = new Redis({ lazyConnect: true })
     const database = new DatabaseSync(':memory:')
@@ -104,7 +104,7 @@ describe('a call that cannot be meant is told why', () => {
     ]
     for (const [store, factory] of given) {
       expect(() => createRevocable({}, { store: store as RevocationStore }), factory).toThrow(
-        naming('ConfigurationError', 'revocation', factory),
+        naming('ConfigurationError', 'store', factory),
       )
     }
     database.close()
@@ -146,22 +146,24 @@ describe('a call that cannot be meant is told why', () => {
     const { tokens } = createManager()
     const request = withBearer(tokens.createAccessToken({ uid: 'ada' }))
     for (const origins of ['https://app.example', [7], [''], ['null'], ['*'], ['https://app.example/']]) {
-      await expect(tokens.authenticateUpgrade(request, { origins } as never)).rejects.toThrow(
+      await expect(tokens.sockets.authenticate(request, { origins } as never)).rejects.toThrow(
         naming('TypeError', 'origins'),
       )
     }
-    await expect(tokens.authenticateUpgrade(request, { type: 'any' as never })).rejects.toThrow(
+    await expect(tokens.sockets.authenticate(request, { type: 'any' as never })).rejects.toThrow(
       naming('TypeError', 'type'),
     )
-    await expect(tokens.authenticateUpgrade(new Request('http://localhost/'))).rejects.toMatchObject({
+    await expect(tokens.sockets.authenticate(new Request('http://localhost/'))).rejects.toMatchObject({
       code: 'TOKEN_MISSING',
     })
-    const upgrade = await tokens.authenticateUpgrade(request)
+    const upgrade = await tokens.sockets.authenticate(request)
     const socket = { close() {}, addEventListener() {} }
     for (const every of [0.999, '0s', 86_401]) {
-      expect(() => tokens.closeWhenInvalid(socket, upgrade, { every })).toThrow(naming('RangeError', 'every'))
+      expect(() => tokens.sockets.closeWhenInvalid(socket, upgrade, { every })).toThrow(
+        naming('RangeError', 'every'),
+      )
     }
-    for (const every of [1, '1d']) tokens.closeWhenInvalid(socket, upgrade, { every })()
+    for (const every of [1, '1d']) tokens.sockets.closeWhenInvalid(socket, upgrade, { every })()
   })
 
   test('dependencies', async () => {
@@ -211,13 +213,13 @@ describe('a token that no verifier of ours would take is not made', () => {
 
 test('an expiry of one token of a pair replaces the shared one, whichever way either is written', async () => {
   const { tokens } = createManager()
-  const { accessToken, refreshToken } = await tokens.createTokenPair(
+  const { accessToken, refreshToken } = await tokens.sessions.open(
     { uid: 'u' },
     { expiresIn: 60, access: { expiresAt: new Date((NOW + 30) * 1000) }, refresh: { scopes: ['a'] } },
   )
   expect(openToken(accessToken).claims).toMatchObject({ exp: NOW + 30 })
   expect(openToken(refreshToken).claims).toMatchObject({ exp: NOW + 60, scopes: ['a'] })
-  const other = await tokens.createTokenPair(
+  const other = await tokens.sessions.open(
     { uid: 'u' },
     { expiresAt: new Date((NOW + 90) * 1000), access: { expiresIn: 20 } },
   )

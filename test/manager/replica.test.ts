@@ -2,7 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createMemoryStore } from 'tokenlib/memory'
 import { replicate, type ReplicaOptions } from 'tokenlib/replica'
-import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import {
+  type RevocationStore,
+  TokenConfig,
+  TokenManager,
+  type TokenPayload,
+} from '../../packages/tokenlib/src/index.js'
 import type { FeedPage } from '../../packages/tokenlib/src/kit.js'
 import { toPair } from '../helpers/revocable.js'
 
@@ -34,8 +39,8 @@ function createShared(options: ReplicaOptions = {}, grace = 10) {
   opened.push(replica)
   return {
     fault,
-    near: new TokenManager({ config, revocation: replica }),
-    far: new TokenManager({ config, revocation: store }),
+    near: new TokenManager({ config, store: replica }),
+    far: new TokenManager({ config, store }),
   }
 }
 
@@ -62,9 +67,9 @@ test('checks of a fresh replica call the store for nothing', async () => {
 test('a log-out elsewhere is refused here within the bound', async () => {
   const { near, far } = createShared({ bound: '100ms' })
   await near.ready()
-  const { accessToken } = await far.createTokenPair({ uid: 'ada' })
+  const { accessToken } = await far.sessions.open({ uid: 'ada' })
   expect(await ask(near, accessToken)).toBe('passed')
-  await far.logout(await far.verifyToken(accessToken))
+  await far.logout(await far.verify(accessToken))
   const acknowledged = performance.now()
   while (performance.now() - acknowledged <= 100) await sleep(5)
   expect(await ask(near, accessToken)).toBe('TOKEN_REVOKED')
@@ -72,18 +77,20 @@ test('a log-out elsewhere is refused here within the bound', async () => {
 
 test('a log-out here is refused at once', async () => {
   const { near } = createShared({ bound: '1m' })
-  const { accessToken, refreshToken } = await near.createTokenPair({ uid: 'ada' })
-  await near.logout(await near.verifyToken(accessToken))
+  const { accessToken, refreshToken } = await near.sessions.open({ uid: 'ada' })
+  await near.logout(await near.verify(accessToken))
   expect(await ask(near, accessToken)).toBe('TOKEN_REVOKED')
-  await expect(near.refresh(refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  await expect(near.sessions.refresh(refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
 })
 
 test('a reuse that is found here ends the session here at once', async () => {
   const { near } = createShared({ bound: '1m' }, 0)
-  const first = await near.createTokenPair({ uid: 'ada' })
-  const second = toPair(await near.refresh(first.refreshToken))
-  const third = await near.refresh(second.refreshToken)
-  await expect(near.refresh(first.refreshToken)).rejects.toMatchObject({ code: 'REFRESH_TOKEN_REUSED' })
+  const first = await near.sessions.open({ uid: 'ada' })
+  const second = toPair(await near.sessions.refresh(first.refreshToken))
+  const third = await near.sessions.refresh(second.refreshToken)
+  await expect(near.sessions.refresh(first.refreshToken)).rejects.toMatchObject({
+    code: 'REFRESH_TOKEN_REUSED',
+  })
   expect(await ask(near, third.accessToken)).toBe('TOKEN_REVOKED')
 })
 
@@ -92,30 +99,31 @@ describe('a revocation elsewhere that has not arrived', () => {
     const { near, far } = createShared({ bound: '1m' })
     await near.ready()
     const token = far.createAccessToken({ uid: 'ada' })
-    const { position } = await far.revokeUser('ada')
-    await expect(near.verifyToken(token)).resolves.toMatchObject({ sub: 'ada' })
-    await expect(near.verifyToken(token, { atLeast: position })).rejects.toMatchObject({
+    const { position } = await far.revoke.user('ada')
+    await expect(near.verify(token)).resolves.toMatchObject({ sub: 'ada' })
+    await expect(near.verify(token, { atLeast: position })).rejects.toMatchObject({
       code: 'TOKEN_REVOKED',
     })
   })
 
-  test.each(['revokeToken', 'revokeSession', 'logout'] as const)(
-    '%s returns its position',
-    async (method) => {
-      const { near, far } = createShared({ bound: '1m' })
-      await near.ready()
-      const { accessToken } = await far.createTokenPair({ uid: 'ada' })
-      const { position } = await far[method](await far.verifyToken(accessToken))
-      await expect(near.verifyToken(accessToken, { atLeast: position })).rejects.toMatchObject({
-        code: 'TOKEN_REVOKED',
-      })
-    },
-  )
+  test.each<[string, (tokens: TokenManager, payload: TokenPayload) => Promise<{ position: string }>]>([
+    ['revoke.token', (tokens, payload) => tokens.revoke.token(payload)],
+    ['revoke.session', (tokens, payload) => tokens.revoke.session(payload)],
+    ['logout', (tokens, payload) => tokens.logout(payload)],
+  ])('%s returns its position', async (_name, end) => {
+    const { near, far } = createShared({ bound: '1m' })
+    await near.ready()
+    const { accessToken } = await far.sessions.open({ uid: 'ada' })
+    const { position } = await end(far, await far.verify(accessToken))
+    await expect(near.verify(accessToken, { atLeast: position })).rejects.toMatchObject({
+      code: 'TOKEN_REVOKED',
+    })
+  })
 
   test.each([7, '', null])('a position that is none is refused: %s', async (atLeast) => {
     const { near } = createShared()
     const token = near.createAccessToken({ uid: 'ada' })
-    await expect(near.verifyToken(token, { atLeast: atLeast as string })).rejects.toThrow(TypeError)
+    await expect(near.verify(token, { atLeast: atLeast as string })).rejects.toThrow(TypeError)
   })
 })
 
@@ -124,19 +132,19 @@ test('with `everywhere` no process accepts the token once it resolves', async ()
   const { watch: _, ...unwatched } = store
   const replicas = [0, 1, 2].map(() => replicate({ ...unwatched }, { bound: '80ms' }))
   opened.push(...replicas)
-  const managers = replicas.map((revocation) => new TokenManager({ config, revocation }))
+  const managers = replicas.map((revocation) => new TokenManager({ config, store: revocation }))
   await Promise.all(managers.map((each) => each.ready()))
   const [first, ...others] = managers as [TokenManager, ...TokenManager[]]
-  const { accessToken } = await first.createTokenPair({ uid: 'ada' })
-  await first.logout(await first.verifyToken(accessToken), { everywhere: true })
+  const { accessToken } = await first.sessions.open({ uid: 'ada' })
+  await first.logout(await first.verify(accessToken), { everywhere: true })
   for (const other of others) expect(await ask(other, accessToken)).toBe('TOKEN_REVOKED')
-  await expect(first.revokeAll({ everywhere: 'yes' as never })).rejects.toThrow(TypeError)
+  await expect(first.revoke.all({ everywhere: 'yes' as never })).rejects.toThrow(TypeError)
 })
 
 test('`everywhere` without a replica is refused before anything is revoked', async () => {
   const { near, far } = createShared()
   const token = far.createAccessToken({ uid: 'ada' })
-  await expect(far.revokeUser('ada', { everywhere: true })).rejects.toMatchObject({
+  await expect(far.revoke.user('ada', { everywhere: true })).rejects.toMatchObject({
     code: 'CONFIGURATION_INVALID',
   })
   expect(await ask(near, token)).toBe('passed')
@@ -170,18 +178,18 @@ test('a socket closes when the revocation arrives, and no other does', async () 
   await near.ready()
   const closed: number[] = []
   const open = async (at: number) => {
-    const { accessToken } = await far.createTokenPair({ uid: `user ${at}` })
+    const { accessToken } = await far.sessions.open({ uid: `user ${at}` })
     const request = new Request('http://localhost/', { headers: { authorization: `Bearer ${accessToken}` } })
-    const upgrade = await near.authenticateUpgrade(request)
+    const upgrade = await near.sockets.authenticate(request)
     const socket = { close: () => void closed.push(at), addEventListener: () => undefined }
-    near.closeWhenInvalid(socket, upgrade, { every: '1d' })
+    near.sockets.closeWhenInvalid(socket, upgrade, { every: '1d' })
     return upgrade.payload
   }
   const [first] = [await open(1), await open(2)]
   await far.logout(first)
   await until(() => closed.length > 0)
   expect(closed).toEqual([1])
-  await far.revokeUser('user 2')
+  await far.revoke.user('user 2')
   await until(() => closed.length > 1)
   expect(closed).toEqual([1, 2])
 })
@@ -189,13 +197,13 @@ test('a socket closes when the revocation arrives, and no other does', async () 
 test('a socket whose token was revoked since its handshake closes at once', async () => {
   const { near } = createShared({ bound: '1m' })
   await near.ready()
-  const { accessToken } = await near.createTokenPair({ uid: 'ada' })
+  const { accessToken } = await near.sessions.open({ uid: 'ada' })
   const request = new Request('http://localhost/', { headers: { authorization: `Bearer ${accessToken}` } })
-  const upgrade = await near.authenticateUpgrade(request)
+  const upgrade = await near.sockets.authenticate(request)
   await near.logout(upgrade.payload)
   let isClosed = false
   const socket = { close: () => void (isClosed = true), addEventListener: () => undefined }
-  near.closeWhenInvalid(socket, upgrade, { every: '1d' })
+  near.sockets.closeWhenInvalid(socket, upgrade, { every: '1d' })
   await until(() => isClosed)
 })
 
@@ -218,14 +226,14 @@ describe('while calls of the store are not answered', () => {
       { bound: '30s' },
     )
     opened.push(replica)
-    const near = new TokenManager({ config: impatient, revocation: replica })
+    const near = new TokenManager({ config: impatient, store: replica })
     await near.ready()
     const [good, bad] = ['good', 'bad'].map((uid) => near.createAccessToken({ uid })) as [string, string]
-    await near.revokeToken(await near.verifyToken(bad))
+    await near.revoke.token(await near.verify(bad))
     fault.isHung = true
     // Now and then one is sent all the same; that is not to be the check that follows.
     for (const count of [300, 10]) {
-      const waiting = Array.from({ length: count }, (_, at) => near.revokeUser(`user ${at}`))
+      const waiting = Array.from({ length: count }, (_, at) => near.revoke.user(`user ${at}`))
       await Promise.allSettled(waiting)
     }
     return { near, store, replica, fault, good, bad }
@@ -250,8 +258,8 @@ describe('while calls of the store are not answered', () => {
 
   test('a revocation that is not even sent is refused here, and written later', async () => {
     const { near, store, fault, good } = await createHung()
-    const { jti = '' } = await near.verifyToken(good)
-    await expect(near.revokeToken({ jti })).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE' })
+    const { jti = '' } = await near.verify(good)
+    await expect(near.revoke.token({ jti })).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE' })
     expect(await ask(near, good)).toBe('TOKEN_REVOKED')
     expect(await store.lookup([{ kind: 'token', id: jti }])).toEqual([undefined])
     fault.isHung = false

@@ -3,6 +3,7 @@ import type { TokenEvents } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 /** A store whose reads of single sessions wait for the test. */
 function createSlowStore() {
@@ -39,15 +40,15 @@ function createSlowStore() {
 }
 
 describe('a revocation waits for no read that only its event needs', () => {
-  test('revokeSession by an id: the event comes when the user is known', async () => {
+  test('revoke.session by an id: the event comes when the user is known', async () => {
     const { tokens, calls, answerReads } = createSlowStore()
     const revoked: TokenEvents['revoked'][] = []
     tokens.on('revoked', (event) => revoked.push(event))
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const { sid = '' } = tokens.verifyTokenWithoutRevocation(accessToken)
-    await tokens.revokeSession(sid)
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    const { sid = '' } = internalsOf(tokens).verifyWithoutRevocation(accessToken)
+    await tokens.revoke.session(sid)
     expect(calls).toContain('revoke')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
     answerReads()
     await expect.poll(() => revoked).toMatchObject([{ kind: 'session', id: sid, sub: 'ada' }])
   })
@@ -56,9 +57,9 @@ describe('a revocation waits for no read that only its event needs', () => {
     const { tokens, answerReads } = createSlowStore()
     const revoked: TokenEvents['revoked'][] = []
     tokens.on('revoked', (event) => revoked.push(event))
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const { sid = '' } = tokens.verifyTokenWithoutRevocation(accessToken)
-    await tokens.revokeSession(sid)
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    const { sid = '' } = internalsOf(tokens).verifyWithoutRevocation(accessToken)
+    await tokens.revoke.session(sid)
     answerReads(new Error('ECONNRESET'))
     await expect.poll(() => revoked).toMatchObject([{ kind: 'session', id: sid, sub: null }])
   })
@@ -66,16 +67,16 @@ describe('a revocation waits for no read that only its event needs', () => {
   test('nothing is read for a payload, a user, a token or a logout', async () => {
     const { tokens, calls } = createSlowStore()
     const create = async () => {
-      const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-      return tokens.verifyTokenWithoutRevocation(accessToken)
+      const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+      return internalsOf(tokens).verifyWithoutRevocation(accessToken)
     }
-    await tokens.revokeSession(await create())
-    await tokens.revokeToken(await create())
+    await tokens.revoke.session(await create())
+    await tokens.revoke.token(await create())
     await tokens.logout(await create())
-    await tokens.revokeOtherSessions(await create())
-    await tokens.revokeUser('ada')
-    await tokens.revokeKey('old')
-    await tokens.revokeAll()
+    await tokens.sessions.endOthers(await create())
+    await tokens.revoke.user('ada')
+    await tokens.revoke.key('old')
+    await tokens.revoke.all()
     expect(calls.filter((call) => call === 'get')).toEqual([])
   })
 })

@@ -6,125 +6,126 @@ import { FOREVER } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const DAY = 86_400
 
-test('revokeToken ends one token and leaves the other of its log-in', async () => {
+test('revoke.token ends one token and leaves the other of its log-in', async () => {
   const { tokens } = createRevocable()
-  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-  await tokens.revokeToken(await tokens.verifyToken(accessToken))
-  expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(refreshToken, { type: 'refresh' }))).toBe('ok')
+  const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+  await tokens.revoke.token(await tokens.verify(accessToken))
+  expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(refreshToken, { type: 'refresh' }))).toBe('ok')
 })
 
 test('REV-13 logout ends access and refresh token together, and no other log-in', async () => {
   const { tokens } = createRevocable()
   const [mine, other] = [
-    await tokens.createTokenPair({ uid: 'ada' }),
-    await tokens.createTokenPair({ uid: 'ada' }),
+    await tokens.sessions.open({ uid: 'ada' }),
+    await tokens.sessions.open({ uid: 'ada' }),
   ]
-  await tokens.logout(await tokens.verifyToken(mine.accessToken))
-  expect(await outcomeOf(tokens.verifyToken(mine.accessToken))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(mine.refreshToken, { type: 'refresh' }))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.refresh(mine.refreshToken))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(other.accessToken))).toBe('ok')
+  await tokens.logout(await tokens.verify(mine.accessToken))
+  expect(await outcomeOf(tokens.verify(mine.accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(mine.refreshToken, { type: 'refresh' }))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.sessions.refresh(mine.refreshToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(other.accessToken))).toBe('ok')
 })
 
 test('logout of a token that belongs to no session ends that token', async () => {
   const { tokens } = createRevocable()
   const [token, other] = [tokens.createAccessToken({ uid: 'ada' }), tokens.createAccessToken({ uid: 'ada' })]
-  await tokens.logout(await tokens.verifyToken(token))
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(other))).toBe('ok')
+  await tokens.logout(await tokens.verify(token))
+  expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(other))).toBe('ok')
 })
 
 test('REV-15 a token without expiry stays revoked for ever', async () => {
   const { tokens, clock, store } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: false })
-  await tokens.revokeToken(await tokens.verifyToken(token))
+  await tokens.revoke.token(await tokens.verify(token))
   clock.seconds += 10_000 * DAY
   await store.prune(1000)
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
 })
 
-test('revokeSession takes a payload or a sid', async () => {
+test('revoke.session takes a payload or a sid', async () => {
   const { tokens } = createRevocable()
-  const [one, two] = [await tokens.createTokenPair({ uid: 'a' }), await tokens.createTokenPair({ uid: 'b' })]
-  await tokens.revokeSession(await tokens.verifyToken(one.accessToken))
-  const { sid = '' } = await tokens.verifyToken(two.accessToken)
-  await tokens.revokeSession(sid)
-  expect(await outcomeOf(tokens.verifyToken(one.accessToken))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(two.accessToken))).toBe('TOKEN_REVOKED')
+  const [one, two] = [await tokens.sessions.open({ uid: 'a' }), await tokens.sessions.open({ uid: 'b' })]
+  await tokens.revoke.session(await tokens.verify(one.accessToken))
+  const { sid = '' } = await tokens.verify(two.accessToken)
+  await tokens.revoke.session(sid)
+  expect(await outcomeOf(tokens.verify(one.accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(two.accessToken))).toBe('TOKEN_REVOKED')
 })
 
-describe('revokeUser', () => {
+describe('revoke.user', () => {
   test('ends every token of the user, also those of no session, and of nobody else', async () => {
     const { tokens } = createRevocable()
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const single = tokens.createAccessToken({ uid: 'ada' })
     const other = tokens.createAccessToken({ uid: 'grace' })
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     for (const token of [accessToken, refreshToken, single])
-      expect(await outcomeOf(tokens.verifyToken(token, { type: 'any' }))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(other))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(token, { type: 'any' }))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(other))).toBe('ok')
   })
 
   test('ATK-72 leaves what is issued after it, in the same millisecond too', async () => {
     const { tokens } = createRevocable()
     const before = tokens.createAccessToken({ uid: 'ada' })
-    await tokens.revokeUser('ada')
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    await tokens.revoke.user('ada')
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const single = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(before))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(single))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(before))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(single))).toBe('ok')
   })
 
   test('twice in one millisecond ends what was issued in between', async () => {
     const { tokens } = createRevocable()
-    await tokens.revokeUser('ada')
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    await tokens.revoke.user('ada')
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const single = tokens.createAccessToken({ uid: 'ada' })
-    await tokens.revokeUser('ada')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(single))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+    await tokens.revoke.user('ada')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(single))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
   })
 
   test('F14 after a clock was set back ends what was issued before', async () => {
     const { tokens, clock } = createRevocable({ JWT_DECODE_LEEWAY: 120 })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const single = tokens.createAccessToken({ uid: 'ada' })
     clock.seconds -= 60
-    await tokens.revokeUser('ada')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(single))).toBe('TOKEN_REVOKED')
-    const next = await tokens.createTokenPair({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+    await tokens.revoke.user('ada')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(single))).toBe('TOKEN_REVOKED')
+    const next = await tokens.sessions.open({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verify(next.accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
   })
 
   test('reaches tokens that are refreshed later: they are as old as their session', async () => {
     const { tokens, store, clock } = createRevocable()
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     clock.seconds += 60
     // Issued by a process that has not heard of it yet: the check comes first, the revocation in between.
-    const refreshing = tokens.refresh(refreshToken)
+    const refreshing = tokens.sessions.refresh(refreshToken)
     await store.revoke([{ kind: 'user', id: 'ada', notBefore: clock(), until: clock() + 1 }])
     const pair = await refreshing.catch(() => null)
-    if (pair !== null) expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+    if (pair !== null) expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('TOKEN_REVOKED')
   })
 
   test('is kept for as long as a token could live that was issued before it', async () => {
     const { tokens, clock, store } = createRevocable({ JWT_DECODE_LEEWAY: 30 })
     const long = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '90d' })
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     clock.seconds += 90 * DAY + 29
     await store.prune(1000)
-    expect(await outcomeOf(tokens.verifyToken(long))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(long))).toBe('TOKEN_REVOKED')
     clock.seconds += 1
-    expect(await outcomeOf(tokens.verifyToken(long))).toBe('TOKEN_EXPIRED')
+    expect(await outcomeOf(tokens.verify(long))).toBe('TOKEN_EXPIRED')
     clock.seconds += 7200
     expect(await store.prune(1000)).toBe(1)
   })
@@ -134,12 +135,12 @@ describe('revokeUser', () => {
     const store = createMemoryStore({ clock })
     const foreign = createManager({}, clock).tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '90d' })
     const { tokens } = createRevocable({}, { clock, store })
-    expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(foreign))).toBe('ok')
     // Another process, which knows of twenty days only.
-    await createRevocable({}, { clock, store }).tokens.revokeUser('ada')
+    await createRevocable({}, { clock, store }).tokens.revoke.user('ada')
     clock.seconds += 89 * DAY
     await store.prune(1000)
-    expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(foreign))).toBe('TOKEN_REVOKED')
   })
 
   test('takes any text for a uid', async () => {
@@ -147,9 +148,9 @@ describe('revokeUser', () => {
     const uids = ['jörg', 'a'.repeat(129), 'nul\0', '\ud800', '\ud801', 'sha256:x', ' ', '__proto__']
     const issued = uids.map((uid) => tokens.createAccessToken({ uid }))
     for (const [at, uid] of uids.entries()) {
-      if (at % 2 === 0) await tokens.revokeUser(uid)
+      if (at % 2 === 0) await tokens.revoke.user(uid)
     }
-    const outcomes = await Promise.all(issued.map((token) => outcomeOf(tokens.verifyToken(token))))
+    const outcomes = await Promise.all(issued.map((token) => outcomeOf(tokens.verify(token))))
     expect(outcomes).toEqual(uids.map((_, at) => (at % 2 === 0 ? 'TOKEN_REVOKED' : 'ok')))
   })
 })
@@ -163,61 +164,61 @@ test('ATK-71 of several watermarks the latest counts, whichever it is', async ()
   ] as const) {
     const { tokens, clock } = createRevocable()
     const steps = [
-      { at: user, revoke: () => tokens.revokeUser('ada') },
-      { at: all, revoke: () => tokens.revokeAll() },
+      { at: user, revoke: () => tokens.revoke.user('ada') },
+      { at: all, revoke: () => tokens.revoke.all() },
     ].filter(({ at }) => at > 0)
     const token = tokens.createAccessToken({ uid: 'ada' })
     for (const { at, revoke } of steps.toSorted((one, other) => one.at - other.at)) {
       clock.seconds = NOW + at
       const later = tokens.createAccessToken({ uid: 'ada' })
       await revoke()
-      expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-      expect(await outcomeOf(tokens.verifyToken(later))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(later))).toBe('TOKEN_REVOKED')
     }
-    expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
   }
 })
 
-test('revokeAll ends everything from before, for everybody', async () => {
+test('revoke.all ends everything from before, for everybody', async () => {
   const { tokens } = createRevocable()
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
   const single = tokens.createAccessToken({ uid: 'grace' })
-  await tokens.revokeAll()
-  expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(single))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  await tokens.revoke.all()
+  expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(single))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
 })
 
-test('revokeKey ends what the key signs, before and after', async () => {
+test('revoke.key ends what the key signs, before and after', async () => {
   const clock = createClock()
   const store = createMemoryStore({ clock })
   const old = createRevocable({ JWT_SECRET_KEY: `old ${SECRET}` }, { clock, store }).tokens
   const { tokens } = createRevocable({ JWT_PREVIOUS_SECRET_KEY: `old ${SECRET}` }, { clock, store })
   const token = old.createAccessToken({ uid: 'ada' })
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-  await tokens.revokeKey(old.keyId ?? '')
+  expect(await outcomeOf(tokens.verify(token))).toBe('ok')
+  await tokens.revoke.key(old.keys.current ?? '')
   clock.seconds += 5
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(old.createAccessToken({ uid: 'ada' })))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(old.createAccessToken({ uid: 'ada' })))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
   clock.seconds += 10_000 * DAY
   await store.prune(1000)
-  expect(await store.lookup([{ kind: 'key', id: old.keyId ?? '' }])).toEqual([FOREVER])
+  expect(await store.lookup([{ kind: 'key', id: old.keys.current ?? '' }])).toEqual([FOREVER])
 })
 
-test('revokeKey ends tokens of the key whose header names no key', async () => {
+test('revoke.key ends tokens of the key whose header names no key', async () => {
   const { tokens, clock } = createRevocable()
   const token = await new SignJWT({ sub: 'ada', type: 'access' })
     .setProtectedHeader({ alg: 'HS256' })
     .setIssuedAt(clock.seconds)
     .setExpirationTime(clock.seconds + 60)
     .sign(Buffer.from(SECRET))
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-  await tokens.revokeKey(tokens.keyId ?? '')
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(token))).toBe('ok')
+  await tokens.revoke.key(tokens.keys.current ?? '')
+  expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
 })
 
-test('revokeKey ends tokens of the secret whatever their algorithm', async () => {
+test('revoke.key ends tokens of the secret whatever their algorithm', async () => {
   const clock = createClock()
   const store = createMemoryStore({ clock })
   const leaked = `leaked ${SECRET}`
@@ -228,21 +229,21 @@ test('revokeKey ends tokens of the secret whatever their algorithm', async () =>
     { clock, store },
   )
   const issued = [signWith('HS256'), signWith('HS512')].map((old) => old.createAccessToken({ uid: 'ada' }))
-  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-  await tokens.revokeKey(signWith('HS256').keyId ?? '')
-  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  for (const token of issued) expect(await outcomeOf(tokens.verify(token))).toBe('ok')
+  await tokens.revoke.key(signWith('HS256').keys.current ?? '')
+  for (const token of issued) expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
 })
 
-test('revokeKey reaches a key that is configured under another name elsewhere', async () => {
+test('revoke.key reaches a key that is configured under another name elsewhere', async () => {
   const clock = createClock()
   const store = createMemoryStore({ clock })
   const k = Buffer.from(SECRET).toString('base64url')
   const named = createRevocable({ JWT_SECRET_KEY: { kty: 'oct', k, kid: 'main' } }, { clock, store }).tokens
   const { tokens } = createRevocable({}, { clock, store })
   const token = named.createAccessToken({ uid: 'ada' })
-  await named.revokeKey(tokens.keyId ?? '')
-  expect(named.keyId).toBe('main')
-  expect(await outcomeOf(named.verifyToken(token))).toBe('TOKEN_REVOKED')
+  await named.revoke.key(tokens.keys.current ?? '')
+  expect(named.keys.current).toBe('main')
+  expect(await outcomeOf(named.verify(token))).toBe('TOKEN_REVOKED')
 })
 
 test('managers that forgive different times drop nothing early', async () => {
@@ -251,13 +252,13 @@ test('managers that forgive different times drop nothing early', async () => {
   const strict = createRevocable({}, { clock, store }).tokens
   const lenient = createRevocable({ JWT_DECODE_LEEWAY: '5m' }, { clock, store }).tokens
   const single = strict.createAccessToken({ uid: 'ada' })
-  const pair = await strict.createTokenPair({ uid: 'ada' }, { refresh: { expiresIn: '15m' } })
-  await strict.revokeToken(await strict.verifyToken(single))
-  await strict.logout(await strict.verifyToken(pair.accessToken))
+  const pair = await strict.sessions.open({ uid: 'ada' }, { refresh: { expiresIn: '15m' } })
+  await strict.revoke.token(await strict.verify(single))
+  await strict.logout(await strict.verify(pair.accessToken))
   clock.seconds += 15 * 60 + 299
   await store.prune(1000)
   for (const token of [single, pair.accessToken, pair.refreshToken])
-    expect(await outcomeOf(lenient.verifyToken(token, { type: 'any' }))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(lenient.verify(token, { type: 'any' }))).toBe('TOKEN_REVOKED')
 })
 
 test('a token of another issuer that outlives everything stays revoked with its user', async () => {
@@ -267,11 +268,11 @@ test('a token of another issuer that outlives everything stays revoked with its 
     .setIssuedAt(clock.seconds - 5)
     .setExpirationTime(clock.seconds + 365 * DAY)
     .sign(Buffer.from(SECRET))
-  await tokens.revokeUser('ada')
-  expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('TOKEN_REVOKED')
+  await tokens.revoke.user('ada')
+  expect(await outcomeOf(tokens.verify(foreign))).toBe('TOKEN_REVOKED')
   clock.seconds += 364 * DAY
   await store.prune(1000)
-  expect(await outcomeOf(tokens.verifyToken(foreign))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(foreign))).toBe('TOKEN_REVOKED')
 })
 
 test('tokens without iat are older than every revocation, and announce their lifetime once', async () => {
@@ -288,15 +289,15 @@ test('tokens without iat are older than every revocation, and announce their lif
       .setExpirationTime(clock.seconds + seconds)
       .sign(Buffer.from(SECRET))
   const issued = await Promise.all(Array.from({ length: 50 }, (_, at) => issue(60 + at)))
-  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  for (const token of issued) expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   expect(prepared).toBeLessThan(4)
-  await tokens.revokeUser('ada')
-  for (const token of issued) expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+  await tokens.revoke.user('ada')
+  for (const token of issued) expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
 })
 
-test('revokeToken of a payload whose exp is no number is for ever', async () => {
+test('revoke.token of a payload whose exp is no number is for ever', async () => {
   const { tokens, store, clock } = createRevocable()
-  await tokens.revokeToken({ jti: 'j', exp: null as never })
+  await tokens.revoke.token({ jti: 'j', exp: null as never })
   clock.seconds += 10_000 * DAY
   await store.prune(1000)
   expect(await store.lookup([{ kind: 'token', id: 'j' }])).toEqual([FOREVER])
@@ -308,18 +309,18 @@ test('the callback keeps working beside a store, after it', async () => {
   const blocked = tokens.createAccessToken({ uid: 'ada' })
   tokens.setCallbackTokenBlocklist((token) => asked.push(token) > 0 && token === blocked)
   const stored = tokens.createAccessToken({ uid: 'ada' })
-  await tokens.revokeToken(tokens.verifyTokenWithoutRevocation(stored))
-  expect(await outcomeOf(tokens.verifyToken(stored))).toBe('TOKEN_REVOKED')
+  await tokens.revoke.token(internalsOf(tokens).verifyWithoutRevocation(stored))
+  expect(await outcomeOf(tokens.verify(stored))).toBe('TOKEN_REVOKED')
   expect(asked).toEqual([])
-  expect(await outcomeOf(tokens.verifyToken(blocked))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(blocked))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
 })
 
 test('ATK-61 a token that was verified before is asked about again', async () => {
   const { tokens } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' })
   expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
-  await tokens.revokeToken(tokens.verifyTokenWithoutRevocation(token))
+  await tokens.revoke.token(internalsOf(tokens).verifyWithoutRevocation(token))
   expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('TOKEN_REVOKED')
   expect(await outcomeOf(tokens.tokenRequired(withBearer(token)))).toBe('TOKEN_REVOKED')
   expect(await outcomeOf(tokens.accessTokenOptional(withBearer(token)))).toBe('TOKEN_REVOKED')
@@ -328,25 +329,25 @@ test('ATK-61 a token that was verified before is asked about again', async () =>
 test('REV-17 a policy may leave the store out', async () => {
   const { tokens } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' })
-  await tokens.revokeAll()
-  expect(await outcomeOf(tokens.verifyToken(token, { skipRevocation: true }))).toBe('ok')
+  await tokens.revoke.all()
+  expect(await outcomeOf(tokens.verify(token, { skipRevocation: true }))).toBe('ok')
 })
 
 describe('mistakes of the program', () => {
   const noPayload = undefined as never
 
   test.each([
-    ['revokeToken', (tokens: TokenManager) => tokens.revokeToken({})],
-    ['revokeToken', (tokens: TokenManager) => tokens.revokeToken(noPayload)],
-    ['revokeSession', (tokens: TokenManager) => tokens.revokeSession({})],
-    ['revokeSession', (tokens: TokenManager) => tokens.revokeSession('')],
-    ['revokeUser', (tokens: TokenManager) => tokens.revokeUser('')],
-    ['revokeUser', (tokens: TokenManager) => tokens.revokeUser(7 as never)],
-    ['revokeKey', (tokens: TokenManager) => tokens.revokeKey('')],
+    ['revoke.token', (tokens: TokenManager) => tokens.revoke.token({})],
+    ['revoke.token', (tokens: TokenManager) => tokens.revoke.token(noPayload)],
+    ['revoke.session', (tokens: TokenManager) => tokens.revoke.session({})],
+    ['revoke.session', (tokens: TokenManager) => tokens.revoke.session('')],
+    ['revoke.user', (tokens: TokenManager) => tokens.revoke.user('')],
+    ['revoke.user', (tokens: TokenManager) => tokens.revoke.user(7 as never)],
+    ['revoke.key', (tokens: TokenManager) => tokens.revoke.key('')],
     ['logout', (tokens: TokenManager) => tokens.logout({})],
     ['logout', (tokens: TokenManager) => tokens.logout(noPayload)],
-    ['listSessions', (tokens: TokenManager) => tokens.listSessions('')],
-    ['revokeOtherSessions', (tokens: TokenManager) => tokens.revokeOtherSessions({ sub: 'ada' })],
+    ['sessions.list', (tokens: TokenManager) => tokens.sessions.list('')],
+    ['sessions.endOthers', (tokens: TokenManager) => tokens.sessions.endOthers({ sub: 'ada' })],
   ])('%s refuses what names nothing, and writes nothing', async (_name, call) => {
     const { tokens, store } = createRevocable()
     await expect(call(tokens)).rejects.toThrow(TypeError)
@@ -354,15 +355,15 @@ describe('mistakes of the program', () => {
   })
 
   test.each([
-    ['revokeToken', (tokens: TokenManager) => tokens.revokeToken({ jti: 'x' })],
-    ['revokeSession', (tokens: TokenManager) => tokens.revokeSession('x')],
-    ['revokeUser', (tokens: TokenManager) => tokens.revokeUser('x')],
-    ['revokeKey', (tokens: TokenManager) => tokens.revokeKey('x')],
-    ['revokeAll', (tokens: TokenManager) => tokens.revokeAll()],
+    ['revoke.token', (tokens: TokenManager) => tokens.revoke.token({ jti: 'x' })],
+    ['revoke.session', (tokens: TokenManager) => tokens.revoke.session('x')],
+    ['revoke.user', (tokens: TokenManager) => tokens.revoke.user('x')],
+    ['revoke.key', (tokens: TokenManager) => tokens.revoke.key('x')],
+    ['revoke.all', (tokens: TokenManager) => tokens.revoke.all()],
     ['logout', (tokens: TokenManager) => tokens.logout({ jti: 'x' })],
-    ['listSessions', (tokens: TokenManager) => tokens.listSessions('x')],
-    ['revokeOtherSessions', (tokens: TokenManager) => tokens.revokeOtherSessions({ sub: 'x', sid: 'y' })],
-    ['refresh', (tokens: TokenManager) => tokens.refresh('x')],
+    ['sessions.list', (tokens: TokenManager) => tokens.sessions.list('x')],
+    ['sessions.endOthers', (tokens: TokenManager) => tokens.sessions.endOthers({ sub: 'x', sid: 'y' })],
+    ['sessions.refresh', (tokens: TokenManager) => tokens.sessions.refresh('x')],
   ])('%s without a store says that it needs one', async (name, call) => {
     const { tokens } = createManager()
     await expect(call(tokens)).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
@@ -371,7 +372,7 @@ describe('mistakes of the program', () => {
 
   test('what is no store is refused at construction', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    for (const revocation of [{}, new Set(), 'redis://localhost'] as never[])
-      expect(() => new TokenManager({ config, revocation })).toThrow(/revocation/)
+    for (const store of [{}, new Set(), 'redis://localhost'] as never[])
+      expect(() => new TokenManager({ config, store })).toThrow(/option store/)
   })
 })

@@ -54,7 +54,7 @@ function createSetting({ config = {}, wrap = (store) => store }: Given = {}) {
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...config }),
     clock,
-    revocation: wrap(counted),
+    store: wrap(counted),
   })
   return { clock, store, state, tokens }
 }
@@ -63,8 +63,8 @@ function createSetting({ config = {}, wrap = (store) => store }: Given = {}) {
 async function open(given: Given = {}) {
   const setting = createSetting(given)
   const { tokens, clock } = setting
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
-  const upgrade = await tokens.authenticateUpgrade(withBearer(pair.accessToken), {
+  const pair = await tokens.sessions.open({ uid: 'ada' })
+  const upgrade = await tokens.sockets.authenticate(withBearer(pair.accessToken), {
     until: 'session',
     ...given.policy,
   })
@@ -77,7 +77,7 @@ async function open(given: Given = {}) {
     },
     addEventListener() {},
   }
-  const stop = tokens.closeWhenInvalid(socket, upgrade, { every: given.every ?? '30s' })
+  const stop = tokens.sockets.closeWhenInvalid(socket, upgrade, { every: given.every ?? '30s' })
   const pass = async (seconds: number) => {
     clock.seconds += seconds
     await vi.advanceTimersByTimeAsync(seconds * 1000)
@@ -109,9 +109,9 @@ describe('a socket that follows its session', () => {
     })
     await pass(901)
     expect(await send(upgrade, tokens.accessTokenRequired)).toBe('passed')
-    const next = toPair(await tokens.refresh(refreshToken))
+    const next = toPair(await tokens.sessions.refresh(refreshToken))
     await pass(2 * DAY)
-    await tokens.refresh(next.refreshToken)
+    await tokens.sessions.refresh(next.refreshToken)
     await pass(3600)
     expect(closed).toEqual([])
     expect(await send(upgrade, tokens.accessTokenRequired)).toBe('passed')
@@ -130,17 +130,19 @@ describe('a socket that follows its session', () => {
 
   test.each<[string, (given: Awaited<ReturnType<typeof open>>) => Promise<unknown>]>([
     ['a log-out', ({ tokens, upgrade }) => tokens.logout(upgrade.payload)],
-    ['the end of the session', ({ tokens, sid }) => tokens.revokeSession(sid)],
-    ['the revocation of the user', ({ tokens }) => tokens.revokeUser('ada')],
-    ['the revocation of everything', ({ tokens }) => tokens.revokeAll()],
-    ['the revocation of the key', ({ tokens }) => tokens.revokeKey(tokens.keyId as string)],
+    ['the end of the session', ({ tokens, sid }) => tokens.revoke.session(sid)],
+    ['the revocation of the user', ({ tokens }) => tokens.revoke.user('ada')],
+    ['the revocation of everything', ({ tokens }) => tokens.revoke.all()],
+    ['the revocation of the key', ({ tokens }) => tokens.revoke.key(tokens.keys.current as string)],
     [
       'a used refresh token',
       async ({ tokens, refreshToken, clock }) => {
         const next = await advance({ tokens, clock }, refreshToken)
         await advance({ tokens, clock }, next.refreshToken)
         clock.seconds += 60
-        await expect(tokens.refresh(refreshToken)).rejects.toMatchObject({ code: 'REFRESH_TOKEN_REUSED' })
+        await expect(tokens.sessions.refresh(refreshToken)).rejects.toMatchObject({
+          code: 'REFRESH_TOKEN_REUSED',
+        })
       },
     ],
   ])('is closed at the next look after %s, long after its token expired', async (_, end) => {
@@ -161,7 +163,7 @@ describe('a socket that follows its session', () => {
       every: '1d',
     })
     await pass(60)
-    await tokens.revokeToken(upgrade.payload)
+    await tokens.revoke.token(upgrade.payload)
     await pass(839)
     expect(closed).toEqual([])
     // The store drops that revocation five minutes after the expiry.
@@ -202,7 +204,7 @@ describe('a socket that follows its session', () => {
       every: '1d',
     })
     await pass(900)
-    await tokens.refresh(refreshToken)
+    await tokens.sessions.refresh(refreshToken)
     await pass(1799)
     expect(closed).toEqual([])
     expect(await send(upgrade, tokens.accessTokenRequired)).toBe('passed')
@@ -309,7 +311,7 @@ describe('a socket that follows its session', () => {
 
   test('also with a refresh token, which rotation does not end', async () => {
     const { tokens, clock, refreshToken } = await open()
-    const upgrade = await tokens.authenticateUpgrade(withBearer(refreshToken), {
+    const upgrade = await tokens.sockets.authenticate(withBearer(refreshToken), {
       type: 'refresh',
       until: 'session',
     })
@@ -325,11 +327,11 @@ describe('a message of a socket that follows its session', () => {
     ['a token that is fresh for a while', 600],
   ])('needs more than %s once that has expired', async (_, fresh) => {
     const { tokens, clock } = createSetting({ config: { JWT_ACCESS_TOKEN_EXPIRES: '15m' } })
-    const { accessToken } = await tokens.createTokenPair(
+    const { accessToken } = await tokens.sessions.open(
       { uid: 'ada' },
       { access: { fresh: fresh === true ? true : '10m' } },
     )
-    const upgrade = await tokens.authenticateUpgrade(withBearer(accessToken), { until: 'session' })
+    const upgrade = await tokens.sockets.authenticate(withBearer(accessToken), { until: 'session' })
     expect(await send(upgrade, tokens.freshTokenRequired)).toBe('passed')
     clock.seconds += 900
     expect(await send(upgrade, tokens.freshTokenRequired)).toBe('FRESH_TOKEN_REQUIRED')
@@ -338,11 +340,11 @@ describe('a message of a socket that follows its session', () => {
 
   test('has the scopes of the handshake', async () => {
     const { tokens, clock } = createSetting({ config: { JWT_ACCESS_TOKEN_EXPIRES: '15m' } })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
-    const upgrade = await tokens.authenticateUpgrade(withBearer(accessToken), { until: 'session' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, { scopes: ['read'] })
+    const upgrade = await tokens.sockets.authenticate(withBearer(accessToken), { until: 'session' })
     clock.seconds += 901
-    expect(await send(upgrade, tokens.scopesRequired('read'))).toBe('passed')
-    expect(await send(upgrade, tokens.scopesRequired('write'))).toBe('INSUFFICIENT_SCOPE')
+    expect(await send(upgrade, tokens.require({ scopes: ['read'] }))).toBe('passed')
+    expect(await send(upgrade, tokens.require({ scopes: ['write'] }))).toBe('INSUFFICIENT_SCOPE')
   })
 })
 
@@ -359,23 +361,23 @@ describe('a handshake that asks to follow the session is refused', () => {
     const rejected: string[] = []
     tokens.on('rejected', ({ code }) => rejected.push(code))
     const request = withBearer(tokens.createAccessToken({ uid: 'ada' }))
-    await expect(tokens.authenticateUpgrade(request, until)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+    await expect(tokens.sockets.authenticate(request, until)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
     expect(rejected).toEqual(['TOKEN_INVALID'])
   })
 
   test('with a token of a session that the store does not know', async () => {
     const { tokens } = createSetting()
-    const { accessToken } = await createManager().tokens.createTokenPair({ uid: 'ada' })
-    await expect(tokens.authenticateUpgrade(withBearer(accessToken), until)).rejects.toMatchObject({
+    const { accessToken } = await createManager().tokens.sessions.open({ uid: 'ada' })
+    await expect(tokens.sockets.authenticate(withBearer(accessToken), until)).rejects.toMatchObject({
       code: 'TOKEN_REVOKED',
     })
   })
 
   test('with an expired token', async () => {
     const { tokens, clock } = createSetting({ config: { JWT_ACCESS_TOKEN_EXPIRES: '15m' } })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     clock.seconds += 900
-    await expect(tokens.authenticateUpgrade(withBearer(accessToken), until)).rejects.toMatchObject({
+    await expect(tokens.sockets.authenticate(withBearer(accessToken), until)).rejects.toMatchObject({
       code: 'TOKEN_EXPIRED',
     })
   })
@@ -384,9 +386,9 @@ describe('a handshake that asks to follow the session is refused', () => {
     const bare = createManager().tokens
     const unkept = createSetting({ wrap: withoutSessions }).tokens
     for (const manager of [bare, unkept]) {
-      const { accessToken } = await manager.createTokenPair({ uid: 'ada' })
+      const { accessToken } = await manager.sessions.open({ uid: 'ada' })
       for (const request of [withBearer(accessToken), new Request('http://localhost/')]) {
-        await expect(manager.authenticateUpgrade(request, until)).rejects.toMatchObject({
+        await expect(manager.sockets.authenticate(request, until)).rejects.toMatchObject({
           code: 'CONFIGURATION_INVALID',
         })
       }
@@ -400,6 +402,6 @@ describe('a handshake that asks to follow the session is refused', () => {
     { until: 'session', skipRevocation: true },
   ])('by the policy %j', async (policy) => {
     const { tokens, accessToken } = await open()
-    await expect(tokens.authenticateUpgrade(withBearer(accessToken), policy)).rejects.toThrow(TypeError)
+    await expect(tokens.sockets.authenticate(withBearer(accessToken), policy)).rejects.toThrow(TypeError)
   })
 })

@@ -30,7 +30,7 @@ server.on(
 
 async function accept(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
   try {
-    const upgrade = await tokens.authenticateUpgrade(request, policy)
+    const upgrade = await tokens.sockets.authenticate(request, policy)
     upgrades.push(upgrade)
     sockets.handleUpgrade(request, socket, head, (client) => client.send(upgrade.payload.sub))
   } catch (error) {
@@ -166,7 +166,7 @@ describe('REV-19 a handshake is refused before it is accepted', () => {
 
 test('a Fetch upgrade request works the same', async () => {
   const request = new Request('http://x/', { headers: { 'sec-websocket-protocol': `bearer, ${good()}` } })
-  const upgrade = await tokens.authenticateUpgrade(request)
+  const upgrade = await tokens.sockets.authenticate(request)
   expect(upgrade).toMatchObject({ payload: { sub: 'ada' }, protocol: 'bearer' })
 })
 
@@ -179,21 +179,21 @@ test.each<object>([
   { optional: 'yes' },
 ])('the policy %j is refused before anything is looked at', async (given) => {
   const request = new Request(`http://x/?token=${good()}`)
-  await expect(tokens.authenticateUpgrade(request, given as never)).rejects.toThrow(TypeError)
+  await expect(tokens.sockets.authenticate(request, given as never)).rejects.toThrow(TypeError)
 })
 
 test('a socket that was closed before, or that cannot be closed, does no harm', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  const upgrade = await tokens.authenticateUpgrade(new Request(`http://x/?token=${good()}`))
+  const upgrade = await tokens.sockets.authenticate(new Request(`http://x/?token=${good()}`))
   const closed = { readyState: 3, close: vi.fn(), addEventListener: () => {} }
-  tokens.closeWhenInvalid(closed, upgrade)
+  tokens.sockets.closeWhenInvalid(closed, upgrade)
   const broken = {
     close: () => {
       throw new Error('gone')
     },
     addEventListener: () => {},
   }
-  tokens.closeWhenInvalid(broken, upgrade)
+  tokens.sockets.closeWhenInvalid(broken, upgrade)
   revoked.add(upgrade.token.token)
   // A rejection that nobody handles would fail this run.
   await vi.advanceTimersByTimeAsync(30_000)
@@ -205,9 +205,9 @@ test('a socket that was closed before, or that cannot be closed, does no harm', 
 test('the same handshake is checked anew each time', async () => {
   const token = good()
   const request = new Request(`http://x/?token=${token}`)
-  await tokens.authenticateUpgrade(request)
+  await tokens.sockets.authenticate(request)
   revoked.add(token)
-  await expect(tokens.authenticateUpgrade(request)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  await expect(tokens.sockets.authenticate(request)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
 })
 
 describe('a socket is closed', () => {
@@ -224,7 +224,7 @@ describe('a socket is closed', () => {
   test('with 4401 when its token expires', async () => {
     const { socket, upgrade, closed } = await open(tokens.createAccessToken({ uid: 'u' }, { expiresIn: 60 }))
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    tokens.closeWhenInvalid(socket, upgrade, { every: '1h' })
+    tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1h' })
     await vi.advanceTimersByTimeAsync(59_999)
     expect(socket.readyState).toBe(WebSocket.OPEN)
     clock.seconds += 60
@@ -238,7 +238,7 @@ describe('a socket is closed', () => {
     const token = good()
     const { socket, upgrade, closed } = await open(token)
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    tokens.closeWhenInvalid(socket, upgrade)
+    tokens.sockets.closeWhenInvalid(socket, upgrade)
     await vi.advanceTimersByTimeAsync(30_000)
     expect(socket.readyState).toBe(WebSocket.OPEN)
     revoked.add(token)
@@ -250,7 +250,7 @@ describe('a socket is closed', () => {
   test('with 1013 when nobody can say whether its token is revoked', async () => {
     const { socket, upgrade, closed } = await open(good())
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    tokens.closeWhenInvalid(socket, upgrade)
+    tokens.sockets.closeWhenInvalid(socket, upgrade)
     tokens.setTokenBlocklist(() => {
       throw new Error('down')
     })
@@ -263,10 +263,10 @@ describe('a socket is closed', () => {
   test('not after it was stopped or has ended by itself; nothing keeps watching then', async () => {
     const { client, socket, upgrade, closed } = await open(good())
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-    const stop = tokens.closeWhenInvalid(socket, upgrade)
+    const stop = tokens.sockets.closeWhenInvalid(socket, upgrade)
     stop()
     expect(vi.getTimerCount()).toBe(0)
-    tokens.closeWhenInvalid(socket, upgrade)
+    tokens.sockets.closeWhenInvalid(socket, upgrade)
     expect(vi.getTimerCount()).toBe(1)
     const ended = once(socket, 'close')
     client.close(1000, 'bye')
@@ -278,7 +278,7 @@ describe('a socket is closed', () => {
 
   test.each(['500ms', '2d', 'often'])('an interval of %s is refused', async (every) => {
     const { socket, upgrade, client } = await open(good())
-    expect(() => tokens.closeWhenInvalid(socket, upgrade, { every })).toThrow(RangeError)
+    expect(() => tokens.sockets.closeWhenInvalid(socket, upgrade, { every })).toThrow(RangeError)
     client.terminate()
   })
 })

@@ -21,14 +21,14 @@ describe('a socket that is watched', () => {
     })
     const type = create === 'createAccessToken' ? 'access' : 'refresh'
     const request = withBearer(tokens[create]({ uid: 'u' }, { expiresIn }))
-    const upgrade = await tokens.authenticateUpgrade(request, { type })
+    const upgrade = await tokens.sockets.authenticate(request, { type })
     const closed: unknown[] = []
     const socket = {
       readyState: 1,
       close: (...given: unknown[]) => void closed.push(given),
       addEventListener() {},
     }
-    const stop = tokens.closeWhenInvalid(socket, upgrade, { every: '1h' })
+    const stop = tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1h' })
     const pass = async (seconds: number) => {
       clock.seconds += seconds
       await vi.advanceTimersByTimeAsync(seconds * 1000)

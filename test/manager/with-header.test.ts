@@ -23,7 +23,7 @@ test('a dependency with the header gives both, frozen', async () => {
 test('without it, or with false, the value is the payload', async () => {
   const policy: object = { withHeader: false }
   expect((await tokens.require(policy)(withBearer(create())))?.sub).toBe('ada')
-  expect((await tokens.verifyToken(create(), policy)).sub).toBe('ada')
+  expect((await tokens.verify(create(), policy)).sub).toBe('ada')
 })
 
 test('where the token is optional, its absence is null, and a bad one is refused', async () => {
@@ -33,15 +33,15 @@ test('where the token is optional, its absence is null, and a bad one is refused
   await expect(dependency(withBearer('bad'))).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
 })
 
-test('verifyToken gives both too, also for a token that it remembers', async () => {
+test('verify gives both too, also for a token that it remembers', async () => {
   const token = create()
   for (let times = 0; times < 3; times++) {
-    expect(await tokens.verifyToken(token, { withHeader: true })).toMatchObject(EXPECTED)
+    expect(await tokens.verify(token, { withHeader: true })).toMatchObject(EXPECTED)
   }
   const revocable = createRevocable().tokens
-  const refused = await revocable.createTokenPair({ uid: 'ada' })
-  await revocable.revokeUser('ada')
-  await expect(revocable.verifyToken(refused.accessToken, { withHeader: true })).rejects.toMatchObject({
+  const refused = await revocable.sessions.open({ uid: 'ada' })
+  await revocable.revoke.user('ada')
+  await expect(revocable.verify(refused.accessToken, { withHeader: true })).rejects.toMatchObject({
     code: 'TOKEN_REVOKED',
   })
 })
@@ -51,7 +51,7 @@ test('the fast lane gives the same value as the recipe', async () => {
   const dependencies = { both: tokens.require({ withHeader: true }), payload: tokens.accessTokenRequired }
   const injector = createInjector(dependencies, fetchRequestReader)
   expect(injector.resolveNow(withBearer(token))).toBeNull()
-  for (let times = 0; times < 2; times++) await tokens.verifyToken(token)
+  for (let times = 0; times < 2; times++) await tokens.verify(token)
   const fast = injector.resolveNow(withBearer(token))
   expect(fast).toEqual(await injector.resolve(withBearer(token)))
   expect(fast).toMatchObject({ both: EXPECTED, payload: { sub: 'ada' } })
@@ -63,7 +63,7 @@ test('the fast lane gives the same value as the recipe', async () => {
 test('the payload is what the schema makes of the claims', async () => {
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
   const typed = new TokenManager({ config, claims: z.object({ age: z.number() }) })
-  const { payload, header } = await typed.verifyToken(typed.createAccessToken({ uid: 'ada', age: 36 }), {
+  const { payload, header } = await typed.verify(typed.createAccessToken({ uid: 'ada', age: 36 }), {
     withHeader: true,
   })
   expect([payload.age, header.alg]).toEqual([36, 'HS256'])
@@ -71,10 +71,10 @@ test('the payload is what the schema makes of the claims', async () => {
 
 test('another value is refused, and so is the field where there is no header to give', async () => {
   expect(() => tokens.require({ withHeader: 'yes' } as never)).toThrow(naming('TypeError', 'withHeader'))
-  await expect(tokens.verifyToken(create(), { withHeader: 1 } as never)).rejects.toThrow(
+  await expect(tokens.verify(create(), { withHeader: 1 } as never)).rejects.toThrow(
     naming('TypeError', 'withHeader'),
   )
-  const upgrade = tokens.authenticateUpgrade(withBearer(create()), { withHeader: true } as never)
+  const upgrade = tokens.sockets.authenticate(withBearer(create()), { withHeader: true } as never)
   await expect(upgrade).rejects.toThrow(naming('TypeError', 'withHeader'))
   await expect(
     tokens.getTokenFromRequest(withBearer(create()), { withHeader: true } as never),

@@ -7,7 +7,7 @@ const SLOW = [
   'random secrets pass, as ',
   'ATK-73 ATK-80 two different ids never become the same one',
   'of foreign ids of the same shape next to none is taken for ours',
-  'revokeOtherSessions leaves the own one, however many there are',
+  'sessions.endOthers leaves the own one, however many there are',
   'questions do not pile up without bound, and it recovers by itself',
   'many questions at once are no sign of that',
   'is not seen in keys of other generators',

@@ -31,7 +31,7 @@ test('metrics have few attributes, whatever 1,000 clients send', async () => {
     const headers = { authorization: toHostile(at), 'user-agent': `agent-${at}` }
     const request = new Request(`http://localhost/${at}?token=${at}`, { headers })
     await outcomeOf(tokens.accessTokenRequired(request))
-    await outcomeOf(tokens.verifyToken(`${genuine.slice(0, -1)}${at}`))
+    await outcomeOf(tokens.verify(`${genuine.slice(0, -1)}${at}`))
   }
   const metrics = await telemetry.flush()
   const sum = Object.values(readPoints(metrics, 'tokenlib.checks')).reduce((total, value) => total + value)
@@ -52,7 +52,7 @@ test('the codes of errors are bounded, and a text is none', async () => {
   const token = tokens.createAccessToken({ uid: 'ada' })
   const codes = ['ECONNRESET', '57P01', 'a text with spaces', 'x'.repeat(100), 42, undefined]
   for (code of [...codes, ...Array.from({ length: 300 }, (_, at) => `CODE_${at}`)]) {
-    await outcomeOf(tokens.verifyToken(token))
+    await outcomeOf(tokens.verify(token))
   }
   const metrics = await telemetry.flush()
   const types = metrics

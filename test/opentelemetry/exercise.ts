@@ -32,7 +32,7 @@ export async function exercise(options: InstrumentOptions): Promise<readonly str
   const [good, bad] = [createForeign('https://good.example'), createForeign('https://bad.example')]
   const tokens = new TokenManager({
     config,
-    revocation: store,
+    store,
     issuers: [
       good.trust({ keys: fetchedBy(async () => Response.json({ keys: [good.jwk] })), subjectPrefix: 'g:' }),
       bad.trust({ keys: fetchedBy(() => Promise.reject(new Error(PERSONAL.ip))), subjectPrefix: 'b:' }),
@@ -40,10 +40,10 @@ export async function exercise(options: InstrumentOptions): Promise<readonly str
   })
   const stop = instrument(tokens, options)
   const { uid, ...client } = PERSONAL
-  const first = await tokens.createTokenPair({ uid }, client)
-  await outcomeOf(tokens.createTokenPair({ uid }, { maxSessions: 1, whenFull: 'refuse' }))
+  const first = await tokens.sessions.open({ uid }, client)
+  await outcomeOf(tokens.sessions.open({ uid }, { maxSessions: 1, whenFull: 'refuse' }))
   for (const reason of ['credentials', 'user', 'rateLimit', 'sessionLimit', 'response'] as const)
-    tokens.reportFailedLogin({ reason, user: uid, ...client })
+    tokens.sessions.reportFailedLogin({ reason, user: uid, ...client })
   const app = new Hono()
   app.onError(handleErrors())
   app.get('/', enforce(tokens.accessTokenRequired), (c) => c.text('ok'))
@@ -51,16 +51,16 @@ export async function exercise(options: InstrumentOptions): Promise<readonly str
   for (let at = 0; at < 4; at++) await get(first.accessToken)
   await get(`${first.accessToken}forged`)
   await tokens.accessTokenOptional(new Request('http://localhost'))
-  const refreshed = toPair(await tokens.refresh(first.refreshToken, client))
-  await tokens.refresh(first.refreshToken, { ip: '203.0.113.9' })
-  await tokens.refresh(refreshed.refreshToken, client)
-  await outcomeOf(tokens.refresh(first.refreshToken, client))
-  const second = await tokens.createTokenPair({ uid }, client)
-  await tokens.logout(await tokens.verifyToken(second.accessToken))
-  await outcomeOf(tokens.listSessions(uid))
+  const refreshed = toPair(await tokens.sessions.refresh(first.refreshToken, client))
+  await tokens.sessions.refresh(first.refreshToken, { ip: '203.0.113.9' })
+  await tokens.sessions.refresh(refreshed.refreshToken, client)
+  await outcomeOf(tokens.sessions.refresh(first.refreshToken, client))
+  const second = await tokens.sessions.open({ uid }, client)
+  await tokens.logout(await tokens.verify(second.accessToken))
+  await outcomeOf(tokens.sessions.list(uid))
   const iat = Math.floor(Date.now() / 1000)
   const foreign = [good, bad].map((issuer) => issuer.sign({ iat, exp: iat + 600 }))
-  for (const token of foreign) await outcomeOf(tokens.verifyToken(token))
+  for (const token of foreign) await outcomeOf(tokens.verify(token))
   await store.replica?.ready()
   const pairs = [first, refreshed, second].flatMap(({ accessToken, refreshToken }) => [
     accessToken,

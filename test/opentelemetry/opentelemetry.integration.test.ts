@@ -175,7 +175,7 @@ describe('replicas', () => {
     instrument(tokens, providers())
     expect(readPoints(await telemetry.flush(), 'tokenlib.replica.fresh')).toEqual({ '': 0 })
     await tokens.ready()
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     const metrics = await telemetry.flush()
     expect(readPoints(metrics, 'tokenlib.replica.fresh')).toEqual({ '': 1 })
     expect(readPoints(metrics, 'tokenlib.replica.bound')).toEqual({ '': 10 })
@@ -222,7 +222,7 @@ describe('spans', () => {
     const { tokens } = createRevocable({}, { store, clock: createNow() })
     await tokens.ready()
     instrument(tokens, providers())
-    await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
     seen.push(active())
     await telemetry.flush()
     const [lookup] = telemetry.collector.spans
@@ -239,7 +239,7 @@ describe('spans', () => {
       for (let at = 0; at < 3; at++) {
         await tracer.startActiveSpan(`request ${String(includeSubject)}`, async (span) => {
           await tokens.accessTokenRequired(withBearer(token))
-          await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'somebody-else' })))
+          await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'somebody-else' })))
           span.end()
         })
       }
@@ -270,11 +270,11 @@ test('a meter or a tracer that throws has no effect on requests', async () => {
   const { tokens } = createRevocable({}, { store: createAwaitedStore(), clock: createNow() })
   instrument(tokens, { meterProvider, tracerProvider: { getTracer: () => tracer } })
   isBroken = true
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
+  const pair = await tokens.sessions.open({ uid: 'ada' })
   for (let at = 0; at < 3; at++) await tokens.accessTokenRequired(withBearer(pair.accessToken))
-  await tokens.refresh(pair.refreshToken)
-  await tokens.revokeUser('ada')
-  expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
+  await tokens.sessions.refresh(pair.refreshToken)
+  await tokens.revoke.user('ada')
+  expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('TOKEN_REVOKED')
   expect(warn).toHaveBeenCalled()
   warn.mockRestore()
 })
@@ -284,15 +284,15 @@ test('stop ends everything, once', async () => {
   const { tokens } = createRevocable({}, { store, clock: createNow() })
   const stop = instrument(tokens, providers())
   await tokens.ready()
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
-  await tokens.verifyToken(pair.accessToken)
+  const pair = await tokens.sessions.open({ uid: 'ada' })
+  await tokens.verify(pair.accessToken)
   const before = JSON.stringify(await telemetry.flush())
   const spans = telemetry.collector.spans.length
   stop()
   stop()
-  await tokens.verifyToken(pair.accessToken)
-  await tokens.refresh(pair.refreshToken)
-  await tokens.revokeUser('ada')
+  await tokens.verify(pair.accessToken)
+  await tokens.sessions.refresh(pair.refreshToken)
+  await tokens.revoke.user('ada')
   const after = await telemetry.flush()
   expect(JSON.stringify(after.filter(({ kind }) => kind !== 'gauge'))).toBe(
     JSON.stringify((JSON.parse(before) as typeof after).filter(({ kind }) => kind !== 'gauge')),

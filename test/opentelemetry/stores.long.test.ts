@@ -17,10 +17,10 @@ beforeEach(async () => {
 })
 afterEach(() => telemetry.close())
 
-function createTokens(revocation: RevocationStore): TokenManager {
+function createTokens(store: RevocationStore): TokenManager {
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
-    revocation,
+    store,
   })
   const { meterProvider, tracerProvider } = telemetry
   instrument(tokens, { meterProvider, tracerProvider })
@@ -32,12 +32,12 @@ async function showsCalls(store: RevocationStore, system: string): Promise<void>
   await tokens.ready()
   const tracer = telemetry.tracerProvider.getTracer('application')
   await tracer.startActiveSpan('request', async (span) => {
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     await tokens.accessTokenRequired(withBearer(accessToken))
-    await tokens.refresh(refreshToken)
-    await tokens.listSessions('ada')
-    await tokens.revokeUser('ada')
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    await tokens.sessions.refresh(refreshToken)
+    await tokens.sessions.list('ada')
+    await tokens.revoke.user('ada')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
     span.end()
   })
   const metrics = await telemetry.flush()
@@ -64,7 +64,7 @@ async function showsReplica(store: RevocationStore): Promise<void> {
   const replicated = replicate(store)
   const tokens = createTokens(replicated)
   await tokens.ready()
-  const { accessToken } = await tokens.createTokenPair({ uid: 'grace' })
+  const { accessToken } = await tokens.sessions.open({ uid: 'grace' })
   for (let at = 0; at < 5; at++) await tokens.accessTokenRequired(withBearer(accessToken))
   const metrics = await telemetry.flush()
   expect(readPoints(metrics, 'tokenlib.replica.fresh')).toEqual({ '': 1 })
@@ -94,7 +94,7 @@ describeWithRedis('Redis', (url) => {
     gone.on('error', () => undefined)
     const tokens = createTokens(createRedisStore(gone))
     const token = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(token))).toBe('REVOCATION_UNAVAILABLE')
     const checks = readPoints(await telemetry.flush(), 'tokenlib.checks')
     expect(Object.keys(checks)).toEqual([
       'error.type=REVOCATION_UNAVAILABLE tokenlib.check.kind=token tokenlib.check.lane=recipe tokenlib.check.outcome=unavailable',
@@ -108,10 +108,10 @@ describeWithRedis('Redis', (url) => {
   test('a store that was emptied is counted as a loss of data', async () => {
     const namespace = `otel-lost-${process.pid}`
     const tokens = createTokens(createRedisStore(client, { namespace }))
-    await tokens.createTokenPair({ uid: 'ada' })
+    await tokens.sessions.open({ uid: 'ada' })
     expect(readPoints(await telemetry.flush(), 'tokenlib.store.data_losses')).toEqual({ '': 0 })
     await client.del(await client.keys(`*${namespace}*`))
-    await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))
+    await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))
     expect(readPoints(await telemetry.flush(), 'tokenlib.store.data_losses')).toEqual({ '': 1 })
   })
 })

@@ -12,7 +12,7 @@ const perName = new RateLimiterRedis({ storeClient, keyPrefix: `${prefix}:name`,
 let checks = 0
 const tokens = new TokenManager({
   config: new TokenConfig({ JWT_SECRET_KEY: secret }),
-  revocation: createMemoryStore(),
+  store: createMemoryStore(),
 })
 const routes = createSessionRoutes(tokens, {
   logIn() {

@@ -21,7 +21,7 @@ const create = (fields = {}) =>
       ...PATIENT,
       ...fields,
     }),
-    revocation: createMemoryStore(),
+    store: createMemoryStore(),
   })
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const machines = new TokenManager({
@@ -30,13 +30,13 @@ const machines = new TokenManager({
     JWT_ENCODE_AUDIENCE: 'https://api.example',
   }),
   keys: [{ kid: '2026-11', algorithm: 'ES256', privateKey }],
-  revocation: createMemoryStore(),
+  store: createMemoryStore(),
 })
 
 const here = create()
-const victim = await here.createTokenPair({ uid: 'ada' }, { scopes: ['notes:*'], access: { fresh: true } })
+const victim = await here.sessions.open({ uid: 'ada' }, { scopes: ['notes:*'], access: { fresh: true } })
 const others = {
-  'another tenant': await create().createTokenPair(
+  'another tenant': await create().sessions.open(
     { uid: 'ada' },
     { scopes: ['notes:*'], access: { fresh: true } },
   ),
@@ -47,7 +47,7 @@ const others = {
     ),
     refreshToken: create().createRefreshToken({ uid: 'ada' }),
   },
-  services: await machines.createTokenPair({ uid: 'ada' }, { scopes: ['notes:*'], access: { fresh: true } }),
+  services: await machines.sessions.open({ uid: 'ada' }, { scopes: ['notes:*'], access: { fresh: true } }),
 }
 
 const isRefused = async (call: Promise<unknown>): Promise<boolean> =>
@@ -81,25 +81,25 @@ describe.each(Object.entries(others))('a token of %s', (_name, { accessToken, re
       here.tokenRequired,
       here.accessTokenOptional,
       here.freshTokenRequired,
-      here.scopesRequired('notes:read'),
+      here.require({ scopes: ['notes:read'] }),
       chosen.accessTokenRequired,
-      chosen.scopesRequired('notes:read'),
+      chosen.require({ scopes: ['notes:read'] }),
     ]) {
       expect(await isRefused(demand(toRequest(accessToken)))).toBe(true)
     }
   })
 
-  test('is refused by verifyToken, refresh and a handshake', async () => {
-    expect(await isRefused(here.verifyToken(accessToken))).toBe(true)
-    expect(await isRefused(here.verifyToken(refreshToken, { type: 'refresh' }))).toBe(true)
-    expect(await isRefused(here.refresh(refreshToken))).toBe(true)
-    expect(await isRefused(here.refresh(accessToken))).toBe(true)
-    expect(await isRefused(here.authenticateUpgrade(withBearer(accessToken)))).toBe(true)
+  test('is refused by verify, refresh and a handshake', async () => {
+    expect(await isRefused(here.verify(accessToken))).toBe(true)
+    expect(await isRefused(here.verify(refreshToken, { type: 'refresh' }))).toBe(true)
+    expect(await isRefused(here.sessions.refresh(refreshToken))).toBe(true)
+    expect(await isRefused(here.sessions.refresh(accessToken))).toBe(true)
+    expect(await isRefused(here.sockets.authenticate(withBearer(accessToken)))).toBe(true)
   })
 
   test('is refused by every session route, and ends no session', async () => {
     const routes = createSessionRoutes(here, { logIn: () => ({ uid: 'ada' }) })
-    const [own] = await here.listSessions('ada')
+    const [own] = await here.sessions.list('ada')
     for (const [method, path, token] of [
       ['POST', 'refresh', refreshToken],
       ['POST', 'step-up', refreshToken],
@@ -122,8 +122,8 @@ describe.each(Object.entries(others))('a token of %s', (_name, { accessToken, re
         headers: { authorization: `Bearer ${accessToken}` },
       }),
     )
-    expect(await here.listSessions('ada')).toHaveLength(1)
-    expect((await here.verifyToken(victim.accessToken)).sub).toBe('ada')
+    expect(await here.sessions.list('ada')).toHaveLength(1)
+    expect((await here.verify(victim.accessToken)).sub).toBe('ada')
   })
 
   test('is inactive at the introspection, and revokes nothing', async () => {
@@ -133,7 +133,7 @@ describe.each(Object.entries(others))('a token of %s', (_name, { accessToken, re
     const answer = await createIntrospectionRoute(here, { client }).handle(form('/oauth/introspect'))
     expect(await answer?.json()).toEqual({ active: false })
     await createRevocationRoute(here, { client }).handle(form('/oauth/revoke'))
-    expect((await here.verifyToken(victim.accessToken)).sub).toBe('ada')
+    expect((await here.verify(victim.accessToken)).sub).toBe('ada')
   })
 })
 
@@ -159,7 +159,7 @@ test('a session of one tenant cannot be refreshed at another that shares keys an
     const { tenant } = await shared.refreshTokenRequired(request)
     if (tenant !== new URL(request.url).host.replace(/\.example$/, '')) throw new TokenIssuerError()
   }
-  const { refreshToken } = await shared.createTokenPair({ uid: 'north/ada', tenant: 'north' })
+  const { refreshToken } = await shared.sessions.open({ uid: 'north/ada', tenant: 'north' })
   const refresh = async (host: string): Promise<Response> => {
     const request = new Request(`https://${host}/auth/refresh`, {
       method: 'POST',

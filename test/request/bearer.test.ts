@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  MissingTokenError,
-  TokenDecodeError,
-  type TokenConfigOptions,
-} from '../../packages/tokenlib/src/index.js'
+import { MissingTokenError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { readBearer } from '../../packages/tokenlib/src/http/credentials.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  CsrfError,
-  MissingCsrfTokenError,
-  type TokenConfigOptions,
-} from '../../packages/tokenlib/src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { CsrfError, MissingCsrfTokenError } from '../../packages/tokenlib/src/errors.js'
 import { createManager } from '../helpers/manager.js'
 import { createRequest, csrfOf, type RequestBody } from '../helpers/requests.js'
 

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import { TokenDecodeError } from '../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { readBearer } from '../../packages/tokenlib/src/http/credentials.js'
 import { parseBody, toFields } from '../../packages/tokenlib/src/http/body.js'
 import type { NodeRequest } from '../../packages/tokenlib/src/http/node-view.js'

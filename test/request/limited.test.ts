@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { TokenDecodeError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createManager } from '../helpers/manager.js'
 
 // The longest token, and what may stand beside it.
@@ -70,7 +71,7 @@ describe('what a token is looked for in', () => {
 
   test('a handshake offers no longer list of subprotocols', async () => {
     const { tokens, request } = ask({}, { 'sec-websocket-protocol': `${'a,'.repeat(LIMIT)}bearer, TOKEN` })
-    await expect(tokens.authenticateUpgrade(request)).rejects.toThrow(
+    await expect(tokens.sockets.authenticate(request)).rejects.toThrow(
       /sec-websocket-protocol header is longer/,
     )
   })

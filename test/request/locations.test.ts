@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  MissingTokenError,
-  type TokenConfigOptions,
-  TokenDecodeError,
-} from '../../packages/tokenlib/src/index.js'
+import { MissingTokenError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createManager } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CsrfError, MissingCsrfTokenError } from '../../packages/tokenlib/src/index.js'
+import { CsrfError, MissingCsrfTokenError } from '../../packages/tokenlib/src/errors.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf, readBodyAsRoute, receive, type ReceivedRequest, toHttpText } from '../helpers/requests.js'
 

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { describe, expect, test } from 'vitest'
-import { CsrfError, MissingCsrfTokenError, TokenDecodeError } from '../../packages/tokenlib/src/index.js'
+import { CsrfError, MissingCsrfTokenError, TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf, readBodyAsRoute, receive, toHttpText } from '../helpers/requests.js'
 

@@ -1,9 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import {
-  MissingTokenError,
-  type TokenConfigOptions,
-  type TokenLocation,
-} from '../../packages/tokenlib/src/index.js'
+import { MissingTokenError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import type { TokenLocation } from '../../packages/tokenlib/src/kit.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf, type RequestOptions } from '../helpers/requests.js'
 

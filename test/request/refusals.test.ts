@@ -69,7 +69,7 @@ describe('what is missing is named', () => {
     const policy = { origins: ['https://app.example'] }
     for (const headers of [{ origin: 'https://evil.example' }, {}] as RequestOptions['headers'][]) {
       const request = createRequest({ cookies, ...(headers && { headers }) })
-      await expect(tokens.authenticateUpgrade(request, policy)).rejects.toMatchObject({
+      await expect(tokens.sockets.authenticate(request, policy)).rejects.toMatchObject({
         code: 'CSRF_MISMATCH',
       })
     }

@@ -19,7 +19,7 @@ test('HDR-01 without a CSRF value the field is null', () => {
 test('a RequestToken that an application gets cannot be changed', async () => {
   const { tokens } = createManager()
   const token = await tokens.getTokenFromRequest(withBearer('a.b.c'))
-  const upgrade = await tokens.authenticateUpgrade(withBearer(tokens.createAccessToken({ uid: 'u' })))
+  const upgrade = await tokens.sockets.authenticate(withBearer(tokens.createAccessToken({ uid: 'u' })))
   for (const given of [token, upgrade.token]) {
     expect(() => Object.assign(given as object, { token: 'other' })).toThrow(TypeError)
   }

@@ -9,7 +9,9 @@ const TOKEN = tokens.createAccessToken({ uid: 'ada' })
 /** Where the token of a handshake was found and the subprotocol to agree to, or the code of the refusal. */
 async function find(options: RequestOptions, origins: readonly string[] = []): Promise<unknown[]> {
   try {
-    const { token, protocol, payload } = await tokens.authenticateUpgrade(createRequest(options), { origins })
+    const { token, protocol, payload } = await tokens.sockets.authenticate(createRequest(options), {
+      origins,
+    })
     return [payload.sub, token.location, token.csrf, protocol]
   } catch (error) {
     return [(error as { code: string }).code]

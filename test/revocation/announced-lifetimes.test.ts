@@ -35,7 +35,7 @@ async function createTwo() {
   }
   /** The other process revokes the user, and so many days go by. */
   const revokeAndWait = async (days: number): Promise<void> => {
-    await other.revokeUser('ada')
+    await other.revoke.user('ada')
     clock.seconds += days * DAY
     await store.prune(1000)
   }
@@ -46,10 +46,10 @@ test('a lifetime that could not be announced is announced after the next answer 
   const { issuer, issueUnannounced, revokeAndWait } = await createTwo()
   const token = await issueUnannounced()
   const short = issuer.createAccessToken({ uid: 'grace' })
-  await issuer.verifyToken(short)
+  await issuer.verify(short)
   await nextTurn()
   await revokeAndWait(60)
-  expect(await outcomeOf(issuer.verifyToken(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(issuer.verify(token))).toBe('TOKEN_REVOKED')
 })
 
 test('a lifetime that could not be announced is announced with the next token that lives as long', async () => {
@@ -58,5 +58,5 @@ test('a lifetime that could not be announced is announced with the next token th
   issuer.createAccessToken({ uid: 'grace' }, { expiresIn: '90d' })
   await nextTurn()
   await revokeAndWait(60)
-  expect(await outcomeOf(issuer.verifyToken(token))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(issuer.verify(token))).toBe('TOKEN_REVOKED')
 })

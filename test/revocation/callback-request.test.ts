@@ -1,6 +1,7 @@
 import { format, inspect } from 'node:util'
 import { expect, test } from 'vitest'
-import type { RevocationContext, RevocationRequest, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { RevocationContext, RevocationRequest } from '../../packages/tokenlib/src/kit.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 
 /** The contexts that the callback of a manager is called with. */
@@ -38,7 +39,7 @@ test('also a Fetch request, whose server does not know the address, and the hand
   const seen = listen(tokens)
   const token = tokens.createAccessToken({ uid: 'u' })
   await tokens.accessTokenRequired(withBearer(token, '/a'))
-  await tokens.authenticateUpgrade(withBearer(token, '/b'))
+  await tokens.sockets.authenticate(withBearer(token, '/b'))
   expect(seen.map(({ request }) => [request?.url, request?.ip])).toEqual([
     ['http://localhost/a', null],
     ['http://localhost/b', null],
@@ -48,7 +49,7 @@ test('also a Fetch request, whose server does not know the address, and the hand
 test('a token that no request brought has none', async () => {
   const { tokens } = createManager()
   const seen = listen(tokens)
-  await tokens.verifyToken(tokens.createAccessToken({ uid: 'u' }))
+  await tokens.verify(tokens.createAccessToken({ uid: 'u' }))
   expect(seen.map(({ request, location }) => [request, location])).toEqual([[null, null]])
 })
 
@@ -76,7 +77,7 @@ test('the callback cannot change what others read, nor authenticate the request 
   expect(failures.length).toBe(4)
   expect(
     (await tokens
-      .scopesRequired('a')(request)
+      .require({ scopes: ['a'] })(request)
       .catch((error: unknown) => error)) as object,
   ).toMatchObject({
     code: 'INSUFFICIENT_SCOPE',

@@ -1,11 +1,12 @@
 import { describe, expect, test, vi } from 'vitest'
 import {
-  type RevocationContext,
   RevocationUnavailableError,
   RevokedTokenError,
   TokenConfig,
 } from '../../packages/tokenlib/src/index.js'
+import type { RevocationContext } from '../../packages/tokenlib/src/kit.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const create = (options: object = {}) => {
   const { tokens, clock } = createManager(options)
@@ -22,8 +23,8 @@ describe('what the callback says', () => {
     const { tokens, token } = create()
     const seen: string[] = []
     tokens.setCallbackTokenBlocklist((raw) => seen.push(raw) === 1)
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevokedTokenError)
-    expect((await tokens.verifyToken(token)).sub).toBe('ada')
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
+    expect((await tokens.verify(token)).sub).toBe('ada')
     expect(seen).toEqual([token, token])
   })
 
@@ -33,13 +34,13 @@ describe('what the callback says', () => {
     tokens.setCallbackTokenBlocklist(() => {
       throw cause
     })
-    await expect(tokens.verifyToken(token)).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE', cause })
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE', cause })
   })
 
   test('REV-18 the error holds the header and payload of the revoked token, out of sight of logs', async () => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(() => true)
-    const error = (await tokens.verifyToken(token).catch((error: unknown) => error)) as RevokedTokenError
+    const error = (await tokens.verify(token).catch((error: unknown) => error)) as RevokedTokenError
     expect(error.payload['sub']).toBe('ada')
     expect(error.header['alg']).toBe('HS256')
     expect(Object.keys(error)).not.toContain('payload')
@@ -50,9 +51,9 @@ describe('what the callback says', () => {
     const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: false })
     const blocklist = new Set<string>()
     tokens.setCallbackTokenBlocklist((raw) => blocklist.has(raw))
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     blocklist.add(token)
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevokedTokenError)
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
   })
 
   test.each(
@@ -75,9 +76,9 @@ describe('what the callback says', () => {
   )('REV-21 anything but true and false refuses, at once or later: %o', async (answer) => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist((() => answer) as never)
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
     tokens.setCallbackTokenBlocklist((() => Promise.resolve(answer)) as never)
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
   })
 
   test.each<[string, () => boolean | PromiseLike<boolean>]>([
@@ -106,7 +107,7 @@ describe('what the callback says', () => {
   ])('REV-09 a callback that %s refuses and keeps the cause', async (_, callback) => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(callback)
-    const error = await tokens.verifyToken(token).catch((error: unknown) => error)
+    const error = await tokens.verify(token).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(RevocationUnavailableError)
     expect(error).toHaveProperty('cause')
   })
@@ -135,7 +136,7 @@ describe('REV-08 every way to answer later is awaited', () => {
   ])('%s', async (_, callback) => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(callback)
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevokedTokenError)
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
   })
 
   test('a thenable that answers twice is taken at its first word', async () => {
@@ -147,7 +148,7 @@ describe('REV-08 every way to answer later is awaited', () => {
       },
     }
     tokens.setCallbackTokenBlocklist(() => twice as unknown as PromiseLike<boolean>)
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevokedTokenError)
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
   })
 })
 
@@ -167,7 +168,7 @@ describe('deadline', () => {
           answer = resolve
         })
       })
-      const outcome = tokens.verifyToken(token).catch((error: unknown) => error)
+      const outcome = tokens.verify(token).catch((error: unknown) => error)
       await vi.advanceTimersByTimeAsync(99)
       expect(signal?.aborted).toBe(false)
       await vi.advanceTimersByTimeAsync(1)
@@ -192,7 +193,7 @@ describe('deadline', () => {
             fail = reject
           }),
       )
-      const outcome = tokens.verifyToken(token).catch((error: unknown) => error)
+      const outcome = tokens.verify(token).catch((error: unknown) => error)
       await vi.advanceTimersByTimeAsync(250)
       expect(await outcome).toBeInstanceOf(RevocationUnavailableError)
       // An unhandled rejection would fail this test run.
@@ -212,7 +213,7 @@ describe('deadline', () => {
         context = given
         return new Promise(() => {})
       })
-      const outcome = tokens.verifyToken(token).catch((error: unknown) => error)
+      const outcome = tokens.verify(token).catch((error: unknown) => error)
       await vi.advanceTimersByTimeAsync(250)
       expect(await outcome).toBeInstanceOf(RevocationUnavailableError)
       expect(context?.signal.aborted).toBe(true)
@@ -234,7 +235,7 @@ describe('deadline', () => {
   ])('an answer that comes late because the process was busy does not count: %s', async (_, callback) => {
     const { tokens, token } = create({ JWT_REVOCATION_TIMEOUT: '30ms' })
     tokens.setCallbackTokenBlocklist(callback)
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
   })
 
   /** Blocks the process, as a long computation does. */
@@ -248,7 +249,7 @@ describe('deadline', () => {
     try {
       const { tokens, token } = create()
       tokens.setCallbackTokenBlocklist(() => Promise.resolve(false))
-      await tokens.verifyToken(token)
+      await tokens.verify(token)
       expect(vi.getTimerCount()).toBe(0)
     } finally {
       vi.useRealTimers()
@@ -305,7 +306,7 @@ describe('when the callback runs', () => {
       () => tokens.accessTokenRequired(withBearer(tokens.createRefreshToken({ uid: 'u' }))),
       () => tokens.refreshTokenRequired(withBearer(token)),
       () => tokens.freshTokenRequired(withBearer(token)),
-      () => tokens.scopesRequired('a')(withBearer(token)),
+      () => tokens.require({ scopes: ['a'] })(withBearer(token)),
       () => tokens.accessTokenRequired(cookie),
       () => tokens.accessTokenRequired(new Request('http://x/')),
     ]
@@ -322,8 +323,8 @@ describe('when the callback runs', () => {
     tokens.setCallbackTokenBlocklist(() => true)
     expect((await tokens.require({ skipRevocation: true })(withBearer(token))).sub).toBe('ada')
     expect((await tokens.getTokenFromRequest(withBearer(token)))?.token).toBe(token)
-    expect(tokens.verifyTokenWithoutRevocation(token).sub).toBe('ada')
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevokedTokenError)
+    expect(internalsOf(tokens).verifyWithoutRevocation(token).sub).toBe('ada')
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
   })
 
   test('its context says what and where the token is, and cannot be used to change it', async () => {
@@ -335,7 +336,7 @@ describe('when the callback runs', () => {
       return false
     })
     expect((await tokens.accessTokenRequired(withBearer(token))).sub).toBe('ada')
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     expect(seen[0]).toMatchObject({ type: 'access', location: 'headers', header: { alg: 'HS256' } })
     expect(seen[0]?.payload.sub).toBe('ada')
     expect(seen[1]?.location).toBeNull()
@@ -347,15 +348,15 @@ describe('when the callback runs', () => {
       tokens.setCallbackTokenBlocklist(() => true)
       return false
     })
-    expect((await tokens.verifyToken(token)).sub).toBe('ada')
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevokedTokenError)
+    expect((await tokens.verify(token)).sub).toBe('ada')
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
   })
 
   test('a callback may use the manager itself', async () => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(
-      async (raw) => (await tokens.verifyToken(raw, { skipRevocation: true })).sub === 'ada',
+      async (raw) => (await tokens.verify(raw, { skipRevocation: true })).sub === 'ada',
     )
-    await expect(tokens.verifyToken(token)).rejects.toBeInstanceOf(RevokedTokenError)
+    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
   })
 })

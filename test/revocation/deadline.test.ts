@@ -24,7 +24,7 @@ describe('what the callback did wrong is told as the cause', () => {
     const { tokens } = createManager({ JWT_REVOCATION_TIMEOUT: '20ms' })
     tokens.setCallbackTokenBlocklist((() => answer) as never)
     const error: unknown = await tokens
-      .verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+      .verify(tokens.createAccessToken({ uid: 'ada' }))
       .catch((error: unknown) => error)
     return (error as Error).cause
   }
@@ -60,9 +60,9 @@ describe('the time a callback may take', () => {
         vi.advanceTimersByTime(takes)
         return false
       })
-      expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(token))).toBe('ok')
       takes = 101
-      expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+      expect(await outcomeOf(tokens.verify(token))).toBe('REVOCATION_UNAVAILABLE')
     } finally {
       vi.useRealTimers()
     }
@@ -73,7 +73,7 @@ describe('the time a callback may take', () => {
     try {
       const { tokens } = createManager()
       tokens.setCallbackTokenBlocklist(() => false)
-      await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+      await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
       expect(setTimer).not.toHaveBeenCalled()
     } finally {
       setTimer.mockRestore()

@@ -10,7 +10,7 @@ test('a store is the object that was given, and a manager takes it', () => {
   const { createLookup: _, ...store } = members()
   expect(defineStore(store)).toBe(store)
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-  expect(() => new TokenManager({ config, revocation: defineStore(store) })).not.toThrow()
+  expect(() => new TokenManager({ config, store: defineStore(store) })).not.toThrow()
   // It may be defined twice.
   expect(defineStore(defineStore(store))).toBe(store)
 })

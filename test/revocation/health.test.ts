@@ -77,11 +77,11 @@ test('a store that keeps no sessions is asked as well', async () => {
 
 test('it revokes nothing, and tells nobody', async () => {
   const { tokens, store } = createRevocable()
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
   const events: string[] = []
   tokens.on('revoked', ({ kind }) => void events.push(kind))
   await tokens.health()
-  await tokens.verifyToken(accessToken)
+  await tokens.verify(accessToken)
   expect((await store.feed(null, { waitMs: 0 })).entries).toEqual([])
   expect(events).toEqual([])
 })
@@ -90,10 +90,10 @@ test('a signer that failed keeps users from logging in, until it works again', a
   const kms = await startKms()
   onTestFinished(() => kms.close())
   const keys = [{ algorithm: 'ES256' as const, kid: 'kms', publicKey: kms.publicKey, sign: kms.sign }]
-  const tokens = new TokenManager({ config: new TokenConfig({}), keys, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config: new TokenConfig({}), keys, store: createMemoryStore() })
   expect(await tokens.health()).toMatchObject({ status: 'up' })
   kms.behave('fail')
-  await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toMatchObject({ code: 'KEYS_UNAVAILABLE' })
+  await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toMatchObject({ code: 'KEYS_UNAVAILABLE' })
   expect(await tokens.health()).toMatchObject({
     status: 'degraded',
     canCheck: true,
@@ -118,7 +118,7 @@ test('a store that is not fit for use is down with the reason', async () => {
   const client = { call: async () => ['known', 'role:slave'] }
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-    revocation: createRedisStore(client),
+    store: createRedisStore(client),
   })
   expect(await tokens.health()).toMatchObject({ status: 'down', error: { code: 'CONFIGURATION_INVALID' } })
 })

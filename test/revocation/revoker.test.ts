@@ -15,10 +15,10 @@ test('a token that no store has seen is revoked, even by a clock that was set ba
   const first = tokens.createAccessToken({ uid: 'ada' })
   clock.seconds = NOW - 10
   const early = tokens.createAccessToken({ uid: 'ada' })
-  await tokens.revokeUser('ada')
+  await tokens.revoke.user('ada')
   clock.seconds = NOW
-  expect(await outcomeOf(tokens.verifyToken(first))).toBe('TOKEN_REVOKED')
-  expect(await outcomeOf(tokens.verifyToken(early))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(first))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(early))).toBe('TOKEN_REVOKED')
 })
 
 describe('what cannot be revoked is said by name', () => {
@@ -26,12 +26,16 @@ describe('what cannot be revoked is said by name', () => {
   const noJti = 'The token has no jti: revoke its session or its user. jti must be a non-empty string'
 
   test.each<[string, () => Promise<unknown>, string]>([
-    ['a token without id', () => tokens.revokeToken({}), noJti],
-    ['a token with a number for an id', () => tokens.revokeToken({ jti: 7 as never }), noJti],
-    ['a session without id', () => tokens.revokeSession(''), 'A session id must be a non-empty string'],
-    ['a user without id', () => tokens.revokeUser(''), 'uid must be a non-empty string'],
-    ['a user with a number for an id', () => tokens.revokeUser(7 as never), 'uid must be a non-empty string'],
-    ['a key without id', () => tokens.revokeKey(null as never), 'kid must be a non-empty string'],
+    ['a token without id', () => tokens.revoke.token({}), noJti],
+    ['a token with a number for an id', () => tokens.revoke.token({ jti: 7 as never }), noJti],
+    ['a session without id', () => tokens.revoke.session(''), 'A session id must be a non-empty string'],
+    ['a user without id', () => tokens.revoke.user(''), 'uid must be a non-empty string'],
+    [
+      'a user with a number for an id',
+      () => tokens.revoke.user(7 as never),
+      'uid must be a non-empty string',
+    ],
+    ['a key without id', () => tokens.revoke.key(null as never), 'kid must be a non-empty string'],
   ])('%s', async (_what, revoke, message) => {
     await expect(revoke()).rejects.toThrow(new TypeError(message))
   })
@@ -45,7 +49,7 @@ describe('the clock that a store answers with', () => {
     const { tokens } = createRevocable({}, { clock, store })
     const unavailable: TokenEvents['storeUnavailable'][] = []
     tokens.on('storeUnavailable', (event) => unavailable.push(event))
-    return { outcome: await outcomeOf(tokens.revokeUser('ada')), unavailable }
+    return { outcome: await outcomeOf(tokens.revoke.user('ada')), unavailable }
   }
 
   test.each([0, 2 ** 47 - 1])('may be %d', async (now) => {

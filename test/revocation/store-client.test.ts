@@ -61,12 +61,12 @@ describe('ATK-78 ATK-79 a store that does not answer refuses the request', () =>
   ])('one that %s', async (_how, parts) => {
     const { tokens, break: breakStore, mend, unavailable } = createBreakable()
     const token = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     breakStore(parts)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(token))).toBe('REVOCATION_UNAVAILABLE')
     expect(unavailable.map(({ operation }) => operation)).toEqual(['lookup'])
     mend()
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
   test.each<[string, Partial<RevocationStore>]>([
@@ -78,14 +78,14 @@ describe('ATK-78 ATK-79 a store that does not answer refuses the request', () =>
     const { tokens, break: breakStore, mend } = createBreakable()
     const revoked: TokenEvents['revoked'][] = []
     tokens.on('revoked', (event) => revoked.push(event))
-    const payload = await tokens.verifyToken((await tokens.createTokenPair({ uid: 'ada' })).accessToken)
+    const payload = await tokens.verify((await tokens.sessions.open({ uid: 'ada' })).accessToken)
     breakStore(parts)
     for (const call of [
       () => tokens.logout(payload),
-      () => tokens.revokeToken(payload),
-      () => tokens.revokeUser('ada'),
-      () => tokens.revokeAll(),
-      () => tokens.revokeKey('k'),
+      () => tokens.revoke.token(payload),
+      () => tokens.revoke.user('ada'),
+      () => tokens.revoke.all(),
+      () => tokens.revoke.key('k'),
     ]) {
       expect(await outcomeOf(call())).toBe('REVOCATION_UNAVAILABLE')
     }
@@ -122,16 +122,16 @@ describe('ATK-78 ATK-79 a store that does not answer refuses the request', () =>
     ['forgets the generation', async () => ({ outcome: 'rotated', expiresAt: 1 }) as never],
   ])('a rotation that %s issues nothing', async (_how, rotate) => {
     const { tokens, break: breakStore, mend } = createBreakable()
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const issued: unknown[] = []
     tokens.on('issued', (event) => issued.push(event))
     breakStore({ sessions: { open: failing, list: failing, get: failing, present: failing, rotate } })
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
-    expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.open({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.list('ada'))).toBe('REVOCATION_UNAVAILABLE')
     expect(issued).toEqual([])
     mend()
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('ok')
   })
 })
 
@@ -145,7 +145,7 @@ test.each([
   const { tokens, break: breakStore } = createBreakable()
   const lying = async () => answer as never
   breakStore({ sessions: { open: lying, list: lying, get: lying, present: lying, rotate: lying } })
-  const call = name === 'open' ? tokens.createTokenPair({ uid: 'ada' }) : tokens.listSessions('ada')
+  const call = name === 'open' ? tokens.sessions.open({ uid: 'ada' }) : tokens.sessions.list('ada')
   expect(await outcomeOf(call)).toBe('REVOCATION_UNAVAILABLE')
 })
 
@@ -161,7 +161,7 @@ test('a thenable is asked once', async () => {
         },
       }) as never,
   })
-  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
   expect(asked).toBe(1)
 })
 
@@ -169,8 +169,8 @@ describe('preparing', () => {
   test('a store is prepared once, before it is first asked', async () => {
     const { tokens, calls } = createBreakable()
     const token = tokens.createAccessToken({ uid: 'ada' })
-    await Promise.all([tokens.verifyToken(token), tokens.verifyToken(token), tokens.ready()])
-    await tokens.verifyToken(token)
+    await Promise.all([tokens.verify(token), tokens.verify(token), tokens.ready()])
+    await tokens.verify(token)
     expect(calls).toEqual(['prepare', 'lookup', 'lookup', 'lookup'])
   })
 
@@ -179,9 +179,9 @@ describe('preparing', () => {
     breakStore({ prepare: () => Promise.reject(new ConfigurationError('appendonly is off')) })
     await expect(tokens.ready()).rejects.toThrow(new ConfigurationError('appendonly is off'))
     const token = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(token))).toBe('REVOCATION_UNAVAILABLE')
     mend()
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     await tokens.ready()
   })
 
@@ -189,9 +189,9 @@ describe('preparing', () => {
     const { tokens, break: breakStore, mend } = createBreakable()
     breakStore({ prepare: () => never })
     const token = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(token))).toBe('REVOCATION_UNAVAILABLE')
     mend()
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
   test('ready() waits for a store that is late, and gives up on one that does not come', async () => {
@@ -214,23 +214,23 @@ describe('preparing', () => {
     breakStore({ prepare: slowly })
     await tokens.ready()
     const token = tokens.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     // A longer lifetime that takes its time holds up nobody else.
     tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '400d' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
   test('a token that lives longer than any before is told to the store before it is asked', async () => {
     const { tokens, calls, break: breakStore } = createBreakable()
-    await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
     calls.length = 0
     const long = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '400d' })
-    await tokens.verifyToken(long)
-    await tokens.verifyToken(long)
+    await tokens.verify(long)
+    await tokens.verify(long)
     expect(calls).toEqual(['prepare', 'lookup', 'lookup'])
     breakStore({ prepare: () => Promise.reject(new Error('gone')) })
     const longer = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '500d' })
-    expect(await outcomeOf(tokens.verifyToken(longer))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.verify(longer))).toBe('REVOCATION_UNAVAILABLE')
   })
 })
 
@@ -238,30 +238,26 @@ describe('while a store is gone', () => {
   test('questions do not pile up without bound, and it recovers by itself', async () => {
     const { tokens, calls, break: breakStore, mend } = createBreakable({ JWT_REVOCATION_TIMEOUT: '5ms' })
     const token = tokens.createAccessToken({ uid: 'ada' })
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     // A client that has lost its connection may never settle what it was asked.
     breakStore({ lookup: () => never })
     calls.length = 0
     for (let round = 0; round < 15; round++) {
-      const outcomes = await Promise.all(
-        Array.from({ length: 200 }, () => outcomeOf(tokens.verifyToken(token))),
-      )
+      const outcomes = await Promise.all(Array.from({ length: 200 }, () => outcomeOf(tokens.verify(token))))
       expect(new Set(outcomes)).toEqual(new Set(['REVOCATION_UNAVAILABLE']))
     }
     expect(calls.length).toBeLessThan(500)
     mend()
-    await expect.poll(() => outcomeOf(tokens.verifyToken(token)), { timeout: 5000 }).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    await expect.poll(() => outcomeOf(tokens.verify(token)), { timeout: 5000 }).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
   test('many questions at once are no sign of that', async () => {
     const { tokens, break: breakStore } = createBreakable({ JWT_REVOCATION_TIMEOUT: '10s' })
     const token = tokens.createAccessToken({ uid: 'ada' })
-    await tokens.verifyToken(token)
+    await tokens.verify(token)
     breakStore({ lookup: async (keys) => keys.map(() => undefined) })
-    const outcomes = await Promise.all(
-      Array.from({ length: 5000 }, () => outcomeOf(tokens.verifyToken(token))),
-    )
+    const outcomes = await Promise.all(Array.from({ length: 5000 }, () => outcomeOf(tokens.verify(token))))
     expect(new Set(outcomes)).toEqual(new Set(['ok']))
   })
 })
@@ -269,10 +265,10 @@ describe('while a store is gone', () => {
 test('an answer that comes too late changes nothing', async () => {
   const { tokens, break: breakStore, unavailable } = createBreakable()
   const token = tokens.createAccessToken({ uid: 'ada' })
-  await tokens.verifyToken(token)
+  await tokens.verify(token)
   let fail: (reason: Error) => void = () => {}
   breakStore({ lookup: () => new Promise<never>((_resolve, reject) => (fail = reject)) })
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('REVOCATION_UNAVAILABLE')
+  expect(await outcomeOf(tokens.verify(token))).toBe('REVOCATION_UNAVAILABLE')
   fail(new Error('too late, and nobody listens'))
   await new Promise(setImmediate)
   expect(unavailable).toHaveLength(1)
@@ -283,7 +279,7 @@ test('a store is prepared before it is asked, also about a token that expires be
   const at = createClock()() / 1000
   // Within the leeway both ways, so it verifies; from its start to its end is less than no time.
   const token = forgeClaims({ sub: 'ada', type: 'access', iat: at + 3500, exp: at - 3500 })
-  expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   expect(calls).toEqual(['prepare', 'lookup'])
 })
 

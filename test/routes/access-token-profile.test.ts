@@ -31,7 +31,7 @@ const PROFILE = {
 function open(options: TokenConfigOptions = {}) {
   const config = new TokenConfig({ ...PROFILE, ...options })
   // The clock of the system, by which oauth4webapi goes.
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
   const metadata = createMetadataRoutes(tokens, {
     issuer: ISSUER,
     server: { response_types_supported: ['none'] },
@@ -63,16 +63,16 @@ describe('access tokens with the typ at+jwt', () => {
 
   test('are those of a session and of its refreshes; its refresh tokens are not access tokens for anybody', async () => {
     const { tokens, validate } = open({ JWT_REFRESH_GRACE: 0 })
-    let pair = await tokens.createTokenPair({ uid: 'ada', client_id: 'web' })
+    let pair = await tokens.sessions.open({ uid: 'ada', client_id: 'web' })
     for (let times = 0; times < 2; times++) {
       expect(await validate(pair.accessToken)).toMatchObject({ sub: 'ada', client_id: 'web' })
       expect(openToken(pair.refreshToken).header).toMatchObject({ typ: 'JWT' })
       await expect(validate(pair.refreshToken)).rejects.toThrow(oauth.OperationProcessingError)
-      expect(await outcomeOf(tokens.verifyToken(pair.refreshToken))).toBe('ACCESS_TOKEN_REQUIRED')
-      expect(await outcomeOf(tokens.verifyToken(pair.accessToken, { type: 'refresh' }))).toBe(
+      expect(await outcomeOf(tokens.verify(pair.refreshToken))).toBe('ACCESS_TOKEN_REQUIRED')
+      expect(await outcomeOf(tokens.verify(pair.accessToken, { type: 'refresh' }))).toBe(
         'REFRESH_TOKEN_REQUIRED',
       )
-      pair = toPair(await tokens.refresh(pair.refreshToken))
+      pair = toPair(await tokens.sessions.refresh(pair.refreshToken))
     }
   })
 
@@ -82,7 +82,7 @@ describe('access tokens with the typ at+jwt', () => {
     expect(await validate(tokens.createAccessToken({ uid: 'ada', client_id: 'cli' }))).toMatchObject({
       client_id: 'cli',
     })
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     expect(await validate(accessToken)).toMatchObject({ client_id: 'app' })
     expect(openToken(refreshToken).claims).not.toHaveProperty('client_id')
   })
@@ -105,8 +105,8 @@ describe('access tokens with the typ at+jwt', () => {
 
   test('a pair that cannot be created opens no session', async () => {
     const { tokens } = open()
-    await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow(naming('TypeError', '"client_id"'))
-    expect(await tokens.listSessions('ada')).toEqual([])
+    await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(naming('TypeError', '"client_id"'))
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 
   test.each<[field: string, options: TokenConfigOptions]>([
@@ -137,21 +137,21 @@ test('tokens of either typ are accepted on both sides of the change', async () =
   const young = after.createAccessToken({ uid: 'ada', client_id: 'web' })
   expect(openToken(old).header).toMatchObject({ typ: 'JWT' })
   for (const tokens of [before, after]) {
-    for (const token of [old, young]) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    for (const token of [old, young]) expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   }
 })
 
 test('a refresh token that says at+jwt is refused, whoever has made it', async () => {
   const { tokens } = open()
   const { header, claims } = openToken(
-    (await tokens.createTokenPair({ uid: 'ada', client_id: 'web' })).refreshToken,
+    (await tokens.sessions.open({ uid: 'ada', client_id: 'web' })).refreshToken,
   )
   const sign = (typ: string) =>
     forge({ algorithm: 'ES256', key: privateKey, header: { ...header, typ }, claims })
-  expect(await outcomeOf(tokens.verifyToken(sign('JWT'), { type: 'refresh' }))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(sign('JWT'), { type: 'refresh' }))).toBe('ok')
   for (const typ of ['at+jwt', 'AT+JWT', 'application/at+jwt']) {
-    expect(await outcomeOf(tokens.verifyToken(sign(typ), { type: 'refresh' }))).toBe('TOKEN_INVALID')
-    expect(await outcomeOf(tokens.verifyToken(sign(typ), { type: 'any' }))).toBe('TOKEN_INVALID')
-    expect(await outcomeOf(tokens.refresh(sign(typ)))).toBe('TOKEN_INVALID')
+    expect(await outcomeOf(tokens.verify(sign(typ), { type: 'refresh' }))).toBe('TOKEN_INVALID')
+    expect(await outcomeOf(tokens.verify(sign(typ), { type: 'any' }))).toBe('TOKEN_INVALID')
+    expect(await outcomeOf(tokens.sessions.refresh(sign(typ)))).toBe('TOKEN_INVALID')
   }
 })

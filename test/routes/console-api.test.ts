@@ -11,9 +11,9 @@ describe('sessions', () => {
   test('of a user, newest first, a page at a time', async () => {
     const { tokens, get } = openConsole()
     for (let at = 0; at < 27; at++) {
-      await tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.26', userAgent: 'Test/1' })
+      await tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.26', userAgent: 'Test/1' })
     }
-    await tokens.createTokenPair({ uid: 'bob' })
+    await tokens.sessions.open({ uid: 'bob' })
     const read = async (query: string) =>
       (await (await get(`/api/sessions?${query}`)).json()) as {
         sessions: { id: string }[]
@@ -23,7 +23,7 @@ describe('sessions', () => {
     const second = await read(`user=ada&before=${first.next}`)
     const ids = [...first.sessions, ...second.sessions].map(({ id }) => id)
     expect([first.sessions.length, second.sessions.length, second.next]).toEqual([25, 2, null])
-    expect(ids).toEqual((await tokens.listSessions('ada')).map(({ id }) => id))
+    expect(ids).toEqual((await tokens.sessions.list('ada')).map(({ id }) => id))
     expect(first.sessions[0]).toEqual({
       id: ids[0],
       createdAt: expect.stringMatching(/^20.*Z$/) as string,
@@ -37,7 +37,7 @@ describe('sessions', () => {
 
   test('of exactly one page have no next one', async () => {
     const { tokens, get } = openConsole()
-    for (let at = 0; at < 25; at++) await tokens.createTokenPair({ uid: 'zoë' })
+    for (let at = 0; at < 25; at++) await tokens.sessions.open({ uid: 'zoë' })
     const answer = await (await get('/api/sessions?user=zo%C3%AB')).json()
     expect(answer).toMatchObject({ next: null, sessions: { length: 25 } })
   })
@@ -57,7 +57,7 @@ describe('sessions', () => {
     const response = await routes.handle(new Request(`${ORIGIN}/console/api/sessions?user=ada`))
     expect(response?.status).toBe(501)
     expect(await response?.json()).toMatchObject({
-      message: expect.stringContaining('listSessions needs') as string,
+      message: expect.stringContaining('sessions.list needs') as string,
     })
   })
 })
@@ -65,8 +65,8 @@ describe('sessions', () => {
 describe('revoke', () => {
   test('a session, a user, a key and everything, with who, from where and why', async () => {
     const { tokens, revoke } = openConsole()
-    await tokens.createTokenPair({ uid: 'ada' })
-    const [session] = await tokens.listSessions('ada')
+    await tokens.sessions.open({ uid: 'ada' })
+    const [session] = await tokens.sessions.list('ada')
     const id = session?.id ?? ''
     const events: object[] = []
     tokens.on('revoked', (event) => events.push(event))
@@ -188,10 +188,10 @@ describe('health', () => {
     const store = replicate(createMemoryStore())
     const { tokens, get } = openConsole({ store }, { store })
     await tokens.ready()
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     expect(await (await get('/api/health')).json()).toEqual({
       actor: 'grace',
-      keyId: tokens.keyId,
+      keyId: tokens.keys.current,
       status: 'up',
       canCheck: true,
       canWrite: true,

@@ -10,7 +10,7 @@ import { ORIGIN, openConsole, readLive } from './console-fixture.js'
 describe('live revocations', () => {
   test('first those that are kept, then those that happen', async () => {
     const { tokens, get, clock } = openConsole()
-    await tokens.revokeUser('ada', { actor: 'grace', note: 'Ticket 1\ndata: forged\n\n' })
+    await tokens.revoke.user('ada', { actor: 'grace', note: 'Ticket 1\ndata: forged\n\n' })
     const response = await get('/api/live')
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     const live = readLive(response)
@@ -19,11 +19,11 @@ describe('live revocations', () => {
       event: 'revoked',
       facts: { kind: 'user', id: 'ada', actor: 'grace', note: 'Ticket 1 data: forged  ' },
     })
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'bob' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'bob' })
     const next = await advance({ tokens, clock }, refreshToken)
     await advance({ tokens, clock }, next.refreshToken)
     clock.seconds += 60
-    await tokens.refresh(refreshToken, { ip: '192.0.2.66' }).catch(() => undefined)
+    await tokens.sessions.refresh(refreshToken, { ip: '192.0.2.66' }).catch(() => undefined)
     expect(await live.next()).toMatchObject({ event: 'revoked', facts: { reason: 'reuse', sub: 'bob' } })
     expect(await live.next()).toMatchObject({
       event: 'reuseDetected',
@@ -34,7 +34,7 @@ describe('live revocations', () => {
 
   test('a storm keeps the newest hundred, and the numbers show that some are missing', async () => {
     const { tokens, get } = openConsole()
-    for (let at = 1; at <= 130; at++) await tokens.revokeUser(`user-${at}`)
+    for (let at = 1; at <= 130; at++) await tokens.revoke.user(`user-${at}`)
     const live = readLive(await get('/api/live'))
     expect(await live.next()).toMatchObject({ number: 31, facts: { id: 'user-31' } })
     await live.cancel()
@@ -50,7 +50,7 @@ describe('live revocations', () => {
     })
     const live = readLive(await get('/api/live'))
     isOperator = false
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     expect(await live.next()).toBeNull()
     expect((await get('/api/live')).status).toBe(401)
   })
@@ -58,13 +58,13 @@ describe('live revocations', () => {
   test('the revocation of an operator is not shown to that operator', async () => {
     const { tokens, get } = openConsole({}, { config: { JWT_TOKEN_LOCATION: 'headers' } })
     const routes = createConsole(tokens, { allow: tokens.accessTokenRequired })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'mallory' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'mallory' })
     const headers = { authorization: `Bearer ${accessToken}` }
     const response = await routes.handle(new Request(`${ORIGIN}/console/api/live`, { headers }))
     const live = readLive(response as Response)
-    await tokens.revokeUser('bob')
+    await tokens.revoke.user('bob')
     expect(await live.next()).toMatchObject({ facts: { id: 'bob' } })
-    await tokens.revokeUser('mallory')
+    await tokens.revoke.user('mallory')
     expect(await live.next()).toBeNull()
     expect((await get('/api/live')).status).toBe(200)
   })
@@ -74,7 +74,7 @@ describe('live revocations', () => {
     const { body } = await get('/api/live')
     await body?.cancel()
     const unread = await get('/api/live')
-    for (let at = 0; at < 500; at++) await tokens.revokeUser('ada')
+    for (let at = 0; at < 500; at++) await tokens.revoke.user('ada')
     const live = readLive(unread)
     // Nothing was queued for it while it did not read: the newest hundred come, and not all five hundred.
     expect(await live.next()).toMatchObject({ number: 401 })
@@ -86,13 +86,13 @@ describe('live revocations', () => {
     const store = replicate(shared)
     onTestFinished(() => store.close())
     const { tokens, get } = openConsole({ store }, { store })
-    const other = new TokenManager({ config: tokens.config, revocation: shared })
-    await other.revokeUser('long ago')
+    const other = new TokenManager({ config: tokens.config, store: shared })
+    await other.revoke.user('long ago')
     await tokens.ready()
     const live = readLive(await get('/api/live'))
-    await tokens.revokeUser('own')
-    await tokens.revokeSession('own session')
-    await other.revokeUser('of another')
+    await tokens.revoke.user('own')
+    await tokens.revoke.session('own session')
+    await other.revoke.user('of another')
     expect(await live.next()).toMatchObject({ event: 'revoked', facts: { id: 'own' } })
     expect(await live.next()).toMatchObject({ event: 'revoked', facts: { id: 'own session' } })
     expect(await live.next()).toMatchObject({ event: 'arrived', facts: { kind: 'user', id: 'of another' } })
@@ -114,7 +114,7 @@ describe('close', () => {
     // What is none of the console's is still none of it.
     expect(await routes.handle(new Request(`${ORIGIN}/console/other`))).toBeNull()
     routes.close()
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
   })
 
   test('leaves no listener at the manager or the replica, and no timer', async () => {

@@ -63,7 +63,7 @@ test.each([
   [`Mozilla/5.0 (on Linux, trust me) ${'y'.repeat(100)}`, 'Mozilla/5.0 (on Linux, trust me) yyyyyyy…'],
 ])('%s is shown as %s', async (userAgent, device) => {
   const { tokens, get } = openConsole()
-  await tokens.createTokenPair({ uid: 'ada' }, { userAgent })
+  await tokens.sessions.open({ uid: 'ada' }, { userAgent })
   const response = await get('/api/sessions?user=ada')
   const { sessions } = (await response.json()) as { sessions: { userAgent: string; device: string }[] }
   expect(sessions).toMatchObject([{ device, userAgent: expect.any(String) as string }])
@@ -71,7 +71,7 @@ test.each([
 
 test('a session without one has no device', async () => {
   const { tokens, get } = openConsole()
-  await tokens.createTokenPair({ uid: 'ada' })
+  await tokens.sessions.open({ uid: 'ada' })
   const response = await get('/api/sessions?user=ada')
   expect(await response.json()).toMatchObject({ sessions: [{ userAgent: null, device: null }] })
 })
@@ -83,7 +83,7 @@ test('a text of the longest length is read in no time', async () => {
     'Version/1'.repeat(5000),
     'compatible; '.repeat(5000),
   ]) {
-    await tokens.createTokenPair({ uid: 'ada' }, { userAgent })
+    await tokens.sessions.open({ uid: 'ada' }, { userAgent })
   }
   const start = performance.now()
   await get('/api/sessions?user=ada')

@@ -119,10 +119,10 @@ describe('who may use it', () => {
   test('a cookie of the manager needs its CSRF value for a change', async () => {
     const store = createMemoryStore()
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_TOKEN_LOCATION: 'cookies' })
-    const tokens = new TokenManager({ config, revocation: store })
-    const routes = createConsole(tokens, { allow: tokens.scopesRequired('operator') })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'grace' }, { scopes: ['operator'] })
-    const { csrf = '' } = await tokens.verifyToken(accessToken)
+    const tokens = new TokenManager({ config, store })
+    const routes = createConsole(tokens, { allow: tokens.require({ scopes: ['operator'] }) })
+    const { accessToken } = await tokens.sessions.open({ uid: 'grace' }, { scopes: ['operator'] })
+    const { csrf = '' } = await tokens.verify(accessToken)
     const body = JSON.stringify({ kind: 'user', id: 'ada', reason: 'Ticket 1', confirmation: 'ada' })
     const send = async (headers: Record<string, string>) => {
       const cookie = `access_token_cookie=${accessToken}`

@@ -54,7 +54,7 @@ describe('what logIn returns', () => {
     const big = { uid: 'ada', big: 'x'.repeat(4000) }
     const { createBrowser, tokens } = createRoutes(COOKIES, { logIn: () => big })
     await expect(createBrowser().logIn()).rejects.toThrow(/browsers drop/)
-    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 })
 
@@ -235,7 +235,7 @@ describe('the description of a user', () => {
       tokens.on('revoked', ({ kind, sub }) => void ended.push([kind, sub]))
       await expect(createBrowser().logIn()).rejects.toThrow(/describeUser/)
       expect(ended).toEqual([['session', 'ada']])
-      expect(await tokens.listSessions('ada')).toEqual([])
+      expect(await tokens.sessions.list('ada')).toEqual([])
     },
   )
 
@@ -245,10 +245,10 @@ describe('the description of a user', () => {
     })
     const browser = createBrowser()
     await browser.send('POST /auth/login', { body: BODY, headers: { 'x-ip': '192.0.2.7' } })
-    expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.7')
+    expect((await tokens.sessions.list('ada'))[0]?.ip).toBe('192.0.2.7')
     clock.seconds += 60
     await browser.send('POST /auth/refresh', { headers: { 'x-ip': '192.0.2.8' } })
-    expect((await tokens.listSessions('ada'))[0]?.ip).toBe('192.0.2.8')
+    expect((await tokens.sessions.list('ada'))[0]?.ip).toBe('192.0.2.8')
     const junk = createRoutes(COOKIES, { clientIp: () => 7 as never })
     await expect(junk.createBrowser().logIn()).rejects.toThrow(/clientIp/)
   })
@@ -295,7 +295,7 @@ describe('a session that the cookies of a log-in belong to', () => {
     const response = await browser.logIn('ada', { transport: 'bearer' })
     expect(response.headers.getSetCookie()).toHaveLength(3)
     expect(browser.jar.headers('/auth')).toEqual({})
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    expect(await tokens.sessions.list('ada')).toHaveLength(1)
   })
 
   test('is ended by its expired access token alone', async () => {
@@ -304,10 +304,10 @@ describe('a session that the cookies of a log-in belong to', () => {
     await browser.logIn()
     const [access] = browser.jar.headers('/')['cookie']?.split('; ') ?? []
     clock.seconds += 1000
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    expect(await tokens.sessions.list('ada')).toHaveLength(1)
     const headers = { cookie: access as string }
     expect((await createBrowser().send('POST /auth/login', { body: BODY, headers })).status).toBe(200)
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    expect(await tokens.sessions.list('ada')).toHaveLength(1)
   })
 
   test('is not looked for in cookies that are no tokens', async () => {
@@ -337,7 +337,7 @@ describe('a session that the cookies of a log-in belong to', () => {
     expect(response.headers.getSetCookie()).toEqual([])
     expect(await outcome(response)).toEqual([503, 'REVOCATION_UNAVAILABLE'])
     expect(await readSession(await browser.send('GET /auth/session'))).toMatchObject({ sub: 'ada' })
-    expect(await tokens.listSessions('grace')).toEqual([])
+    expect(await tokens.sessions.list('grace')).toEqual([])
   })
 
   test('of the same user is ended before with a limit of sessions, so its cookies go with it', async () => {

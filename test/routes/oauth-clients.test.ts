@@ -35,7 +35,7 @@ function createServer(issuer: string) {
   }
   const resource = { resource: 'https://api.example/v1', scopes_supported: ['read'] }
   const metadata = createMetadataRoutes(
-    { config: tokens.config, jwks: () => KEYS },
+    { config: tokens.config, keys: { jwks: () => KEYS } },
     { issuer, server, resource },
   )
   const send = createFetch(
@@ -61,7 +61,7 @@ test.each(['', '/tenant'])(
     const { tokens, options } = createServer(issuer)
     const server = await discover(issuer, options)
     expect(server).toMatchObject({ issuer, jwks_uri: `https://id.example/.well-known/jwks.json${path}` })
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' }, { scopes: ['read'] })
 
     for (const [id, authentication] of [
       ['orders', oauth.ClientSecretBasic('secret of orders')],
@@ -89,9 +89,9 @@ test.each(['', '/tenant'])(
         await oauth.revocationRequest(server, caller, authentication, refreshToken, options),
       )
     await expect(revoke(oauth.ClientSecretBasic('wrong'))).rejects.toThrow()
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('ok')
     await revoke(right)
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
   },
 )
 

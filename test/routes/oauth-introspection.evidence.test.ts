@@ -11,7 +11,7 @@ test('10,000 introspections of a used refresh token do nothing to its session', 
   const events: string[] = []
   tokens.on('reuseDetected', () => events.push('reuseDetected'))
   tokens.on('revoked', () => events.push('revoked'))
-  const first = await tokens.createTokenPair({ uid: 'ada' })
+  const first = await tokens.sessions.open({ uid: 'ada' })
   const second = await advance({ tokens, clock }, first.refreshToken)
   const third = await advance({ tokens, clock }, second.refreshToken)
   clock.seconds += 3600
@@ -22,5 +22,5 @@ test('10,000 introspections of a used refresh token do nothing to its session', 
   expect([...answers]).toEqual([JSON.stringify(INACTIVE)])
   expect(events).toEqual([])
   expect((await send(routes, { token: third.refreshToken }))[1]).toMatchObject({ active: true })
-  await tokens.refresh(third.refreshToken)
+  await tokens.sessions.refresh(third.refreshToken)
 })

@@ -5,6 +5,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, SECRET } from '../helpers/manager.js'
 import { advance, createRevocable } from '../helpers/revocable.js'
 import { client, createForm, send } from './oauth-fixture.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const INACTIVE = [200, { active: false }]
 
@@ -15,7 +16,7 @@ test('an active access token has the members of RFC 7662, and no other claim', a
   })
   const routes = createIntrospectionRoute(tokens, { client })
   const token = tokens.createAccessToken({ uid: 'ada', role: 'reader' }, { scopes: ['read', 'write'] })
-  const { jti } = tokens.verifyTokenWithoutRevocation(token)
+  const { jti } = internalsOf(tokens).verifyWithoutRevocation(token)
   expect(await send(routes, { token, token_type_hint: 'refresh_token' })).toEqual([
     200,
     {
@@ -36,8 +37,8 @@ test('an active access token has the members of RFC 7662, and no other claim', a
 test('further claims are told if they are named; the CSRF value is never', async () => {
   const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
   const routes = createIntrospectionRoute(tokens, { client, claims: ['role', 'sid', 'absent'] })
-  const pair = await tokens.createTokenPair({ uid: 'ada', role: 'reader', client_id: 'web', plan: 'gold' })
-  const { sid, csrf } = tokens.verifyTokenWithoutRevocation(pair.accessToken)
+  const pair = await tokens.sessions.open({ uid: 'ada', role: 'reader', client_id: 'web', plan: 'gold' })
+  const { sid, csrf } = internalsOf(tokens).verifyWithoutRevocation(pair.accessToken)
   expect(csrf).toBeTypeOf('string')
   const [, body] = await send(routes, { token: pair.accessToken })
   expect(body).toMatchObject({ active: true, role: 'reader', sid, client_id: 'web' })
@@ -71,15 +72,15 @@ describe('whatever is wrong with a token, the response has no reason', () => {
       'revoked',
       async () => {
         const token = tokens.createAccessToken(uid)
-        await tokens.revokeToken(tokens.verifyTokenWithoutRevocation(token))
+        await tokens.revoke.token(internalsOf(tokens).verifyWithoutRevocation(token))
         return token
       },
     ],
     [
       'logged out',
       async () => {
-        const { accessToken, refreshToken } = await tokens.createTokenPair(uid)
-        await tokens.logout(await tokens.verifyToken(accessToken))
+        const { accessToken, refreshToken } = await tokens.sessions.open(uid)
+        await tokens.logout(await tokens.verify(accessToken))
         return refreshToken
       },
     ],
@@ -92,7 +93,7 @@ describe('whatever is wrong with a token, the response has no reason', () => {
 describe('refresh tokens', () => {
   test('are inactive unless they are asked for', async () => {
     const { tokens } = createRevocable()
-    const { refreshToken: token } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken: token } = await tokens.sessions.open({ uid: 'ada' })
     expect(await send(createIntrospectionRoute(tokens, { client }), { token })).toEqual(INACTIVE)
     const routes = createIntrospectionRoute(tokens, { client, refreshTokens: true })
     const [, body] = await send(routes, { token })
@@ -103,7 +104,7 @@ describe('refresh tokens', () => {
   test('are active until a successor is used, and then inactive without an alarm', async () => {
     const { tokens, clock } = createRevocable()
     const routes = createIntrospectionRoute(tokens, { client, refreshTokens: true })
-    const { refreshToken: token } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken: token } = await tokens.sessions.open({ uid: 'ada' })
     const next = await advance({ tokens, clock }, token)
     expect((await send(routes, { token }))[1]).toMatchObject({ active: true })
     expect((await send(routes, { token: next.refreshToken }))[1]).toMatchObject({ active: true })
@@ -113,7 +114,7 @@ describe('refresh tokens', () => {
       clock.seconds += seconds
       expect(await send(routes, { token })).toEqual(INACTIVE)
     }
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    expect(await tokens.sessions.list('ada')).toHaveLength(1)
   })
 })
 
@@ -137,7 +138,7 @@ describe('a store that is gone leaves open whether a token is good', () => {
   test.each(['lookup', 'get'] as const)('%s', async (method) => {
     const clock = createClock()
     const store = createMemoryStore({ clock })
-    const pair = await createRevocable({}, { clock, store }).tokens.createTokenPair({ uid: 'ada' })
+    const pair = await createRevocable({}, { clock, store }).tokens.sessions.open({ uid: 'ada' })
     const fails = async (): Promise<never> => Promise.reject(new Error('ECONNREFUSED'))
     const broken = {
       ...store,
@@ -164,7 +165,7 @@ test('a manager without a store says what the token itself says', async () => {
 
 test('a dependency of a manager authenticates clients by their own access tokens', async () => {
   const { tokens } = createRevocable()
-  const routes = createIntrospectionRoute(tokens, { client: tokens.scopesRequired('introspect') })
+  const routes = createIntrospectionRoute(tokens, { client: tokens.require({ scopes: ['introspect'] }) })
   const token = tokens.createAccessToken({ uid: 'ada' })
   const bearer = (scopes: string[]): string =>
     `Bearer ${tokens.createAccessToken({ uid: 'api' }, { scopes })}`

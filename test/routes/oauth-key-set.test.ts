@@ -49,7 +49,7 @@ test('jose verifies tokens with the published keys, before and after a rotation'
   expect(fetches).toBe(1)
 
   const third = { kid: 'third', algorithm: 'ES256' as const, privateKey: createKeyPair('ES256').privateKey }
-  tokens.setKeys([...keys, { ...third, notBefore: at(clock.seconds) }])
+  tokens.keys.set([...keys, { ...third, notBefore: at(clock.seconds) }])
   expect(await verify(tokens.createAccessToken({ uid: 'ada' }))).toBe('third')
   expect(fetches).toBe(2)
 })

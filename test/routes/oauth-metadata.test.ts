@@ -11,11 +11,16 @@ const ISSUER = 'https://id.example'
 const KEYS = { keys: [{ kty: 'OKP', crv: 'Ed25519', x: 'AAAA', kid: 'a', use: 'sig', alg: 'EdDSA' }] }
 const server = { response_types_supported: ['none'], token_endpoint: `${ISSUER}/token` }
 
-const withKeys: MetadataTokens = { config: new TokenConfig({ JWT_SECRET_KEY: SECRET }), jwks: () => KEYS }
+const withKeys: MetadataTokens = {
+  config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+  keys: { jwks: () => KEYS },
+}
 const withSecret: MetadataTokens = {
   config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-  jwks: () => {
-    throw new ConfigurationError('The keys are secrets')
+  keys: {
+    jwks: () => {
+      throw new ConfigurationError('The keys are secrets')
+    },
   },
 }
 
@@ -38,7 +43,7 @@ test('the public keys, for everybody, for five minutes', async () => {
 
 test('the keys are those of the moment', async () => {
   let keys = KEYS.keys
-  const routes = createMetadataRoutes({ ...withKeys, jwks: () => ({ keys }) }, {})
+  const routes = createMetadataRoutes({ ...withKeys, keys: { jwks: () => ({ keys }) } }, {})
   const read = async () =>
     (await routes.handle(new Request('https://id.example/.well-known/jwks.json')))?.json()
   expect(await read()).toEqual(KEYS)

@@ -1,5 +1,5 @@
 import { sign as signBytes } from 'node:crypto'
-import type { Jwk } from '../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../packages/tokenlib/src/kit.js'
 import { createKeyPair, type KeyPair } from '../helpers/keys.js'
 import { NOW } from '../helpers/manager.js'
 

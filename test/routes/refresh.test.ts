@@ -32,7 +32,7 @@ describe('describeUser', () => {
     })
     const browser = createBrowser()
     await browser.logIn()
-    const enter = (): Promise<string> => outcomeOf(tokens.scopesRequired('admin')(browser.request()))
+    const enter = (): Promise<string> => outcomeOf(tokens.require({ scopes: ['admin'] })(browser.request()))
     expect(await enter()).toBe('ok')
     admins.clear()
     expect((await browser.send('POST /auth/refresh')).status).toBe(200)
@@ -95,7 +95,7 @@ describe('describeUser', () => {
   test('a logout while it runs wins', async () => {
     const { tokens, createBrowser } = createRoutes(COOKIES, {
       async describeUser(uid, { reason }) {
-        if (reason === 'refresh') await tokens.revokeUser(uid)
+        if (reason === 'refresh') await tokens.revoke.user(uid)
         return {}
       },
     })
@@ -131,7 +131,7 @@ describe('describeUser', () => {
       const response = await browser.send(route, route.endsWith('step-up') ? { body: BODY } : {})
       expect(response.headers.getSetCookie()).toHaveLength(3)
       expect(await outcome(response)).toEqual([401, 'SUBJECT_NOT_FOUND'])
-      expect(await tokens.listSessions('ada')).toEqual([])
+      expect(await tokens.sessions.list('ada')).toEqual([])
     },
   )
 
@@ -149,7 +149,7 @@ describe('describeUser', () => {
     expect(refused).toEqual(wrong)
     expect(refused?.[0]).toBe(401)
     expect(told).toEqual(['failure', 'failure'])
-    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 
   test('a limiter that fails after the login leaves no session', async () => {
@@ -160,7 +160,7 @@ describe('describeUser', () => {
       },
     })
     await expect(createBrowser().logIn()).rejects.toThrow('limiter is down')
-    expect(await tokens.listSessions('ada')).toEqual([])
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 })
 
@@ -236,7 +236,7 @@ describe('a refresh token that stays as it is', () => {
     const kept = await send(refreshToken as string)
     expect(Object.keys(kept).toSorted()).toEqual(['accessToken', 'session'])
     expect(kept['session']).toMatchObject({ fresh, accessExpiresIn: 900, expiresIn: 3481 })
-    expect(await tokens.verifyToken(kept['accessToken'] as string)).toMatchObject({
+    expect(await tokens.verify(kept['accessToken'] as string)).toMatchObject({
       sub: 'ada',
       fresh,
       iat: clock.seconds,
@@ -312,9 +312,9 @@ describe('cookies of a refresh token', () => {
   })
 
   test('that has expired or was revoked stay: a newer session may have set its own', async () => {
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const csrf = { 'x-csrf-token': csrfOf(refreshToken) }
-    await tokens.revokeUser('ada')
+    await tokens.revoke.user('ada')
     const revoked = await refresh(refreshToken, csrf)
     expect(revoked.headers.getSetCookie()).toEqual([])
     expect(await outcome(revoked)).toEqual([401, 'TOKEN_REVOKED'])
@@ -325,7 +325,7 @@ describe('cookies of a refresh token', () => {
   })
 
   test('that was used up are deleted: that ends the session. Within the grace they stay', async () => {
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const csrf = { 'x-csrf-token': csrfOf(refreshToken) }
     clock.seconds += 60
     const next = parseSetCookies((await refresh(refreshToken, csrf)).headers.getSetCookie())

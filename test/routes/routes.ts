@@ -1,4 +1,5 @@
-import type { JsonClaims, ReadClientIp, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import type { JsonClaims, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
+import type { ReadClientIp } from '../../packages/tokenlib/src/kit.js'
 import {
   createSessionRoutes,
   type SessionRoutesOptions,

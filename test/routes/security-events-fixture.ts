@@ -26,7 +26,7 @@ export function createReceiving(
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
     clock,
-    revocation: store,
+    store,
     issuers: [ID, OTHER].map(({ issuer, jwk }) =>
       trustIssuer({
         issuer,

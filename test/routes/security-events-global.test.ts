@@ -29,7 +29,7 @@ const EMAIL = { format: 'email', email: 'ada@example.com' }
 function createRevocation(options: Partial<GlobalTokenRevocationOptions> = {}) {
   const receiving = createReceiving()
   const routes = createGlobalTokenRevocation(receiving.tokens, { audience: AUDIENCE, ...options })
-  const outcome = (token: string) => outcomeOf(receiving.tokens.verifyToken(token))
+  const outcome = (token: string) => outcomeOf(receiving.tokens.verify(token))
   const ids = () => receiving.revoked.map(({ kind, id }) => `${kind} ${id}`)
   return { ...receiving, routes, outcome, ids }
 }

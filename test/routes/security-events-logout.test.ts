@@ -25,7 +25,7 @@ import {
 function createLogout(options: Partial<BackChannelLogoutOptions> = {}) {
   const receiving = createReceiving()
   const routes = createBackChannelLogout(receiving.tokens, { clientId: CLIENT, ...options })
-  const outcome = (token: string) => outcomeOf(receiving.tokens.verifyToken(token))
+  const outcome = (token: string) => outcomeOf(receiving.tokens.verify(token))
   return { ...receiving, routes, outcome }
 }
 

@@ -24,6 +24,7 @@ import {
   sendRevocation,
   STRANGER,
 } from './security-events-fixture.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const ADA = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
 
@@ -62,9 +63,9 @@ describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
 
   test('a manager without issuers is refused', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    const alone = new TokenManager({ config, revocation: createMemoryStore() })
-    expect(alone.issuers).toEqual([])
-    expect(tokens.issuers).toContain(ID.issuer)
+    const alone = new TokenManager({ config, store: createMemoryStore() })
+    expect(internalsOf(alone).issuers).toEqual([])
+    expect(internalsOf(tokens).issuers).toContain(ID.issuer)
     expect(() => create(alone)).toThrow(expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error)
   })
 

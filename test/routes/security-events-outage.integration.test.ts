@@ -24,7 +24,7 @@ describeWithRedis('a back-channel logout while Redis cannot be reached', (url) =
         const revocation = kind === 'with a replica' ? replicate(plain, { bound: '200ms' }) : plain
         const tokens = new TokenManager({
           config: new TokenConfig({ JWT_REVOCATION_TIMEOUT: '2s' }),
-          revocation,
+          store: revocation,
           issuers: [
             trustIssuer({ issuer: provider.issuer, audience: 'api', keys: { keys: [provider.jwk] } }),
           ],
@@ -41,8 +41,7 @@ describeWithRedis('a back-channel logout while Redis cannot be reached', (url) =
       const sign = (typ: string, claims: object): string =>
         provider.sign({ sub: 'ada', sid: 'tablet', iat: now, exp: now + 600, ...claims }, { typ })
       const token = sign('at+jwt', { aud: 'api' })
-      const outcomes = () =>
-        Promise.all([here, there].map(({ tokens }) => outcomeOf(tokens.verifyToken(token))))
+      const outcomes = () => Promise.all([here, there].map(({ tokens }) => outcomeOf(tokens.verify(token))))
       expect(await outcomes()).toEqual(['ok', 'ok'])
 
       const ended = once(here.redis, 'end')

@@ -26,6 +26,7 @@ import {
   sendLogout,
   sendRevocation,
 } from './security-events-fixture.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 /** A store that fails while it is down, and what it has: `data` never fails. */
 function createFailing() {
@@ -48,11 +49,11 @@ function createFailing() {
     // What it has can be looked at afterwards.
     close: async () => undefined,
   }
-  const start = (revocation: RevocationStore = store, options: TokenConfigOptions = {}) => {
+  const start = (given: RevocationStore = store, options: TokenConfigOptions = {}) => {
     const tokens = new TokenManager({
       config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...options }),
       clock,
-      revocation,
+      store: given,
       issuers: [
         trustIssuer({
           issuer: ID.issuer,
@@ -86,18 +87,18 @@ describe('a logout while the store does not answer', () => {
     const other = failing.start(failing.data).tokens
     await tokens.ready()
     const token = accessToken(ID, 'ada', 'tablet')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     failing.state.isDown = true
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(other.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(other.verify(token))).toBe('ok')
     expect(await hasWritten(failing)).toBe(false)
     failing.state.isDown = false
     // Also before it is written.
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
     await written(failing)
-    expect(await outcomeOf(other.verifyToken(token))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(other.verify(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   test('does not reach a token that was issued after it', async () => {
@@ -111,8 +112,8 @@ describe('a logout while the store does not answer', () => {
     await written(failing)
     const { seconds } = failing.clock
     const claims = { aud: API, sub: 'ada', iat: seconds, exp: seconds + 600 }
-    expect(await outcomeOf(tokens.verifyToken(ID.sign(claims, { typ: 'at+jwt' })))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(ID.sign(claims, { typ: 'at+jwt' })))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
   })
 
   test('is forgotten if its token had been used before: the user stays logged in', async () => {
@@ -124,14 +125,14 @@ describe('a logout while the store does not answer', () => {
     const { seconds } = failing.clock
     const claims = { aud: API, sub: 'ada', iat: seconds, exp: seconds + 600 }
     const token = ID.sign(claims, { typ: 'at+jwt' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     failing.clock.seconds += 30
     failing.state.isDown = true
     // Nobody can tell at this moment.
     expect((await sendLogout(logout, used)).status).toBe(200)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
     failing.state.isDown = false
-    while ((await outcomeOf(tokens.verifyToken(token))) !== 'ok') await sleep(10)
+    while ((await outcomeOf(tokens.verify(token))) !== 'ok') await sleep(10)
     const { entries } = await failing.data.feed(null, { waitMs: 0 })
     expect(entries.find(({ kind }) => kind === 'user')?.notBefore).toBeLessThan(seconds * 1000)
   })
@@ -139,7 +140,7 @@ describe('a logout while the store does not answer', () => {
   test('is forgotten if the key of its token had been revoked', async () => {
     const failing = createFailing()
     const { tokens, logout } = failing.start()
-    await tokens.revokeKey('k1', { issuer: ID.issuer })
+    await tokens.revoke.key('k1', { issuer: ID.issuer })
     failing.state.isDown = true
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
     failing.state.isDown = false
@@ -171,7 +172,7 @@ describe('a logout while the store does not answer', () => {
     failing.state.failsOnly = 'revoke'
     failing.state.isDown = true
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
-    expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada', 'tablet')))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada', 'tablet')))).toBe('TOKEN_REVOKED')
     await written(failing)
   })
 
@@ -183,10 +184,10 @@ describe('a logout while the store does not answer', () => {
     failing.state.isDown = true
     const token = accessToken(ID, 'ada', 'tablet')
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
     failing.state.isDown = false
     await written(failing)
-    expect(await outcomeOf(failing.start(failing.data).tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(failing.start(failing.data).tokens.verify(token))).toBe('TOKEN_REVOKED')
     await store.close()
   })
 
@@ -195,10 +196,10 @@ describe('a logout while the store does not answer', () => {
     const store = replicate(failing.store, { bound: '1s' })
     const { tokens, logout } = failing.start(store)
     await tokens.ready()
-    const upgrade = await tokens.authenticateUpgrade(withBearer(accessToken(ID, 'ada', 'tablet')))
+    const upgrade = await tokens.sockets.authenticate(withBearer(accessToken(ID, 'ada', 'tablet')))
     const closed = new Promise<number>((resolve) => {
       const socket = { readyState: 1, close: resolve, addEventListener: () => undefined }
-      tokens.closeWhenInvalid(socket, upgrade, { every: '1h' })
+      tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1h' })
     })
     failing.state.isDown = true
     while (store.replica?.readState().isFresh === true) await sleep(50)
@@ -215,7 +216,7 @@ describe('a logout while the store does not answer', () => {
     const logout = createBackChannelLogout(tokens, { clientId: CLIENT, everywhere: true })
     failing.state.isDown = true
     expect((await sendLogout(logout, logoutToken())).status).toBe(503)
-    expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada', 'tablet')))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada', 'tablet')))).toBe('TOKEN_REVOKED')
     await store.close()
   })
 
@@ -225,7 +226,7 @@ describe('a logout while the store does not answer', () => {
     await tokens.ready()
     failing.state.isDown = true
     const deferUnless = [] as const
-    for (let at = 0; at < MAX_DEFERRED; at++) await tokens.revokeUser(`user ${at}`, { deferUnless })
+    for (let at = 0; at < MAX_DEFERRED; at++) await tokens.revoke.user(`user ${at}`, { deferUnless })
     expect((await sendLogout(logout, logoutToken())).status).toBe(503)
     const own = tokens.createAccessToken({ uid: 'user 7' })
     failing.clock.seconds += 1
@@ -233,7 +234,7 @@ describe('a logout while the store does not answer', () => {
     const count = async (): Promise<number> =>
       (await failing.data.lookup([{ kind: 'user', id: `user ${MAX_DEFERRED - 1}` }])).filter(Boolean).length
     while ((await count()) === 0) await sleep(10)
-    expect(await outcomeOf(tokens.verifyToken(own))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(own))).toBe('ok')
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
   })
 })
@@ -247,7 +248,7 @@ describe('a manager that is closed while logouts wait', () => {
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
     failing.state.isDown = false
     const closing = tokens.close()
-    expect(tokens.isClosed).toBe(true)
+    expect(internalsOf(tokens).isClosed).toBe(true)
     await closing
     expect(await hasWritten(failing)).toBe(true)
   })
@@ -290,10 +291,10 @@ test('a security event while the store does not answer is accepted and written l
   failing.state.isDown = true
   const subject = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
   expect((await sendEvent(receiver, eventToken(`${RISC}account-disabled`, subject))).status).toBe(202)
-  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
   failing.state.isDown = false
   await written(failing)
-  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
 })
 
 test('Global Token Revocation is a 503: its subject is not signed, and only the store can bind the JWT to it', async () => {
@@ -305,5 +306,5 @@ test('Global Token Revocation is a 503: its subject is not signed, and only the 
   const subject = { format: 'iss_sub', iss: ID.issuer, sub: 'ada' }
   expect((await sendRevocation(routes, subject)).status).toBe(503)
   failing.state.isDown = false
-  expect(await outcomeOf(tokens.verifyToken(accessToken(ID, 'ada')))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada')))).toBe('ok')
 })

@@ -46,7 +46,7 @@ function createEvents(options: Partial<EventReceiverOptions<unknown>> = {}) {
     onEvent: (event) => seen.push(event),
     ...options,
   })
-  const outcome = (token: string) => outcomeOf(receiving.tokens.verifyToken(token))
+  const outcome = (token: string) => outcomeOf(receiving.tokens.verify(token))
   const ids = () => receiving.revoked.map(({ kind, id }) => `${kind} ${id}`)
   return { ...receiving, routes, seen, outcome, ids }
 }

@@ -21,7 +21,7 @@ function createObserved(locations: 'headers' | ['headers', 'cookies']) {
     (...given: Given): Promise<Answer> =>
       outage.isOn ? Promise.reject(new Error('ECONNREFUSED')) : call(...given)
   const sessions = memory.sessions as Required<SessionStore>
-  const revocation: RevocationStore = {
+  const store: RevocationStore = {
     ...memory,
     lookup: failing(memory.lookup),
     revoke: failing((batch) => memory.revoke(batch)),
@@ -32,7 +32,7 @@ function createObserved(locations: 'headers' | ['headers', 'cookies']) {
     },
   }
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_TOKEN_LOCATION: locations })
-  const tokens = new TokenManager({ config, revocation, clock })
+  const tokens = new TokenManager({ config, store, clock })
   const routes = createSessionRoutes(tokens, {
     logIn: ({ name, password }) => (password === 'right' ? { uid: String(name), role: 'editor' } : null),
     rateLimit: { before: ({ credentials }) => (credentials['name'] === 'slow' ? 7 : null) },

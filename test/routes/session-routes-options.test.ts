@@ -68,7 +68,7 @@ describe('a manager whose sessions the routes could not serve is a Configuration
       JWT_ALGORITHM: 'ES256',
       JWT_PUBLIC_KEY: createKeyPair('ES256').publicKey,
     })
-    const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+    const tokens = new TokenManager({ config, store: createMemoryStore() })
     expect(() => createSessionRoutes(tokens, { logIn })).toThrow(invalid)
   })
 

@@ -16,7 +16,7 @@ describe('a token that belongs to no session', () => {
   })
 
   test('lists the sessions of its user, none of which is its own, and ends one', async () => {
-    await tokens.createTokenPair({ uid: 'solo' })
+    await tokens.sessions.open({ uid: 'solo' })
     const page = (await (await send('GET /auth/sessions')).json()) as { sessions: { id: string }[] }
     expect(page.sessions).toEqual([expect.objectContaining({ isCurrent: false })])
     expect((await send(`DELETE /auth/sessions/${page.sessions[0]?.id}`)).status).toBe(204)

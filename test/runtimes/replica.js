@@ -15,7 +15,10 @@ export function declareReplica(runner) {
     for (const _ of [1, 2]) {
       const client = new Redis(process.env.REDIS_URL)
       const revocation = replicate(createRedisStore(client, { namespace }), { bound: '1s' })
-      const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }), revocation })
+      const tokens = new TokenManager({
+        config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
+        store: revocation,
+      })
       await tokens.ready()
       opened.push({ client, revocation, tokens })
     }
@@ -29,19 +32,19 @@ export function declareReplica(runner) {
 
   runner.test('a log-out everywhere is refused by the other replica', async () => {
     const [writer, reader] = opened.map(({ tokens }) => tokens)
-    const { accessToken } = await writer.createTokenPair({ uid: 'ada' })
-    const payload = await reader.verifyToken(accessToken)
+    const { accessToken } = await writer.sessions.open({ uid: 'ada' })
+    const payload = await reader.verify(accessToken)
     strictEqual(payload.sub, 'ada')
     await writer.logout(payload, { everywhere: true })
-    await refuses(reader.verifyToken(accessToken), 'TOKEN_REVOKED')
-    await refuses(writer.verifyToken(accessToken), 'TOKEN_REVOKED')
+    await refuses(reader.verify(accessToken), 'TOKEN_REVOKED')
+    await refuses(writer.verify(accessToken), 'TOKEN_REVOKED')
   })
 
   runner.test('a watermark everywhere is refused by the other replica', async () => {
     const [writer, reader] = opened.map(({ tokens }) => tokens)
-    const { accessToken } = await writer.createTokenPair({ uid: 'grace' })
-    strictEqual((await reader.verifyToken(accessToken)).sub, 'grace')
-    await writer.revokeUser('grace', { everywhere: true })
-    await refuses(reader.verifyToken(accessToken), 'TOKEN_REVOKED')
+    const { accessToken } = await writer.sessions.open({ uid: 'grace' })
+    strictEqual((await reader.verify(accessToken)).sub, 'grace')
+    await writer.revoke.user('grace', { everywhere: true })
+    await refuses(reader.verify(accessToken), 'TOKEN_REVOKED')
   })
 }

@@ -1,5 +1,5 @@
 import type { JsonWebKey } from 'node:crypto'
-import type { Jwk } from '../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks, type Lab } from './harness/attack.js'
 import { forge, keyPairOf } from './harness/forge.js'
 import { tryUntold } from './harness/untold.js'

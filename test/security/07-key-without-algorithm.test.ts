@@ -1,11 +1,6 @@
 import { expect } from 'vitest'
-import {
-  type Algorithm,
-  ConfigurationError,
-  type Jwk,
-  TokenConfig,
-  TokenManager,
-} from '../../packages/tokenlib/src/index.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { forge, keyPairOf } from './harness/forge.js'
 import { spellings } from './harness/key-texts.js'

@@ -1,5 +1,5 @@
 import { sign } from 'node:crypto'
-import type { Algorithm } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks, type Lab } from './harness/attack.js'
 import { CLAIMS, encode, flipS, forge, keyPairOf } from './harness/forge.js'
 import { keysFor, openAs } from './harness/keys-for.js'

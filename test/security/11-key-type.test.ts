@@ -1,11 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { expect } from 'vitest'
-import {
-  type Algorithm,
-  ConfigurationError,
-  TokenConfig,
-  TokenManager,
-} from '../../packages/tokenlib/src/index.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { CLAIMS, encode, flipS, forge, keyPairOf } from './harness/forge.js'
 import { toDer } from './harness/key-texts.js'

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto'
-import type { Jwk } from '../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks } from './harness/attack.js'
 import { createRocaKey } from './harness/broken-rsa.js'
 import { CLAIMS, encode, forge, keyPairOf } from './harness/forge.js'

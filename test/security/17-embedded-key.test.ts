@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
-import type { Algorithm } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks, type Lab } from './harness/attack.js'
 import { createCertificate } from './harness/certificate.js'
 import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'

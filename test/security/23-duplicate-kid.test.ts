@@ -26,9 +26,9 @@ describeAttacks('ATK-23 two keys of one name (RFC 7517 §4.5)', () => {
       })
     const tokens = pair('key-0')
     const token = (kid: string, key: string) => forge({ key, header: { alg: 'HS256', typ: 'JWT', kid } })
-    await tokens.verifyToken(token('key-1', LONG_SECRET))
-    await tokens.verifyToken(token('key-0', OTHER_SECRET))
-    await expect(tokens.verifyToken(token('key-1', OTHER_SECRET))).rejects.toMatchObject({
+    await tokens.verify(token('key-1', LONG_SECRET))
+    await tokens.verify(token('key-0', OTHER_SECRET))
+    await expect(tokens.verify(token('key-1', OTHER_SECRET))).rejects.toMatchObject({
       code: 'TOKEN_SIGNATURE_INVALID',
     })
     expect(() => pair('key-1')).toThrow(ConfigurationError)

@@ -26,9 +26,9 @@ describeAttacks('ATK-25 a payload that is not encoded (RFC 7797, CVE-2026-48525)
   ownAttack('b64 in any other form', async () => {
     const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }) })
     const token = (members: object) => forge({ header: { alg: 'HS256', typ: 'JWT', ...members } })
-    await tokens.verifyToken(token({}))
+    await tokens.verify(token({}))
     for (const b64 of [false, true, 'false', 'true', 0, 1, null, [], {}]) {
-      await expect(tokens.verifyToken(token({ b64 }))).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+      await expect(tokens.verify(token({ b64 }))).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
     }
   })
 })

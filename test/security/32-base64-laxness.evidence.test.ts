@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks, type Lab } from './harness/attack.js'
 import { forgeAs, openAs } from './harness/keys-for.js'
 

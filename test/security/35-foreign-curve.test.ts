@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import type { Algorithm, Jwk } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm, Jwk } from '../../packages/tokenlib/src/kit.js'
 import { attack, describeAttacks, type Lab } from './harness/attack.js'
 import { toBytes, toInteger } from './harness/broken-rsa.js'
 import { CLAIMS, encode, flipS, keyPairOf } from './harness/forge.js'

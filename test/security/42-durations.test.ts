@@ -79,7 +79,7 @@ describeAttacks(
 
     ownAttack('nor does a pair lose the lifetime of one half to the options of the other', async () => {
       const tokens = createManager({ JWT_ACCESS_TOKEN_EXPIRES: 300, JWT_REFRESH_TOKEN_EXPIRES: 900 })
-      const pair = await tokens.createTokenPair({ uid: 'ada' }, { access: { fresh: true }, refresh: {} })
+      const pair = await tokens.sessions.open({ uid: 'ada' }, { access: { fresh: true }, refresh: {} })
       expect([readLifetime(pair.accessToken), readLifetime(pair.refreshToken)]).toEqual([300, 900])
     })
   },

@@ -6,11 +6,12 @@ import { createRequest } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, SECRET } from './harness/forge.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 describeAttacks('ATK-48 one kind of token in the place of another (CVE-2026-41164, RFC 8725 §2.8)', () => {
   ownAttack('every kind of token at every kind of guard', async () => {
     const tokens = createManager()
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const fresh = tokens.createAccessToken({ uid: 'ada' }, { fresh: true })
     const guards = [
       tokens.accessTokenRequired,
@@ -35,22 +36,20 @@ describeAttacks('ATK-48 one kind of token in the place of another (CVE-2026-4116
 
   ownAttack('every kind of token at every way to check one that came without a request', async () => {
     const tokens = createManager()
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const check = (token: string) => async () => tokens.verifyTokenWithoutRevocation(token)
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(refreshToken))).toBe('ACCESS_TOKEN_REQUIRED')
-    expect(await outcomeOf(tokens.verifyToken(accessToken, { type: 'refresh' }))).toBe(
-      'REFRESH_TOKEN_REQUIRED',
-    )
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    const check = (token: string) => async () => internalsOf(tokens).verifyWithoutRevocation(token)
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(refreshToken))).toBe('ACCESS_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.verify(accessToken, { type: 'refresh' }))).toBe('REFRESH_TOKEN_REQUIRED')
     expect(await outcomeOf(check(refreshToken)())).toBe('ACCESS_TOKEN_REQUIRED')
     // An access token gets no new pair; what it was good for, it still is.
-    expect(await outcomeOf(tokens.refresh(accessToken))).toBe('REFRESH_TOKEN_REQUIRED')
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+    expect(await outcomeOf(tokens.sessions.refresh(accessToken))).toBe('REFRESH_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('ok')
   })
 
   ownAttack('a refresh token in the cookie of access tokens, and the other way round', async () => {
     const tokens = createManager({ JWT_TOKEN_LOCATION: ['cookies'] })
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const send = (access: string, refresh: string): Request =>
       createRequest({ cookies: { access_token_cookie: access, refresh_token_cookie: refresh } })
     const honest = send(accessToken, refreshToken)
@@ -66,13 +65,13 @@ describeAttacks('ATK-48 one kind of token in the place of another (CVE-2026-4116
 
   ownAttack('a token that says it is something else, or nothing', async () => {
     const tokens = createManager()
-    await tokens.verifyToken(forge())
+    await tokens.verify(forge())
     const { type: _, ...claims } = CLAIMS
     const types = ['id', 'Access', 'ACCESS', 'access ', '', ['access'], { access: true }, true, null, 0]
     for (const forged of [claims, ...types.map((type) => ({ ...claims, type }))]) {
       const token = forge({ claims: forged })
       for (const type of ['access', 'refresh', 'any'] as const) {
-        await expect(tokens.verifyToken(token, { type })).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+        await expect(tokens.verify(token, { type })).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
       }
     }
   })
@@ -105,6 +104,6 @@ describeAttacks('ATK-48 one kind of token in the place of another (CVE-2026-4116
 function createManager(options: TokenConfigOptions = {}): TokenManager {
   return new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options }),
-    revocation: createMemoryStore(),
+    store: createMemoryStore(),
   })
 }

@@ -51,13 +51,13 @@ describeAttacks(
 
     ownAttack('no type is no other type, and an inherited one is none', async () => {
       const tokens = createManager()
-      await tokens.verifyToken(forge({ header: { alg: 'HS256' } }))
+      await tokens.verify(forge({ header: { alg: 'HS256' } }))
       // A name that is not "typ" says nothing about the type.
-      await tokens.verifyToken(forge({ header: { alg: 'HS256', Typ: 'dpop+jwt', TYP: 'dpop+jwt' } }))
+      await tokens.verify(forge({ header: { alg: 'HS256', Typ: 'dpop+jwt', TYP: 'dpop+jwt' } }))
       const inherited = forge({ header: '{"alg":"HS256","__proto__":{"typ":"dpop+jwt"}}' })
       const twice = forge({ header: '{"alg":"HS256","typ":"dpop+jwt","typ":"JWT"}' })
-      await expect(tokens.verifyToken(twice)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
-      expect((await tokens.verifyToken(inherited).catch(() => null))?.['typ']).toBeUndefined()
+      await expect(tokens.verify(twice)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+      expect((await tokens.verify(inherited).catch(() => null))?.['typ']).toBeUndefined()
     })
   },
 )
@@ -68,7 +68,7 @@ function createManager(): TokenManager {
 
 function createChecks() {
   const tokens = createManager()
-  const check = (typ: unknown) => tokens.verifyToken(forge({ header: { alg: 'HS256', typ } }))
+  const check = (typ: unknown) => tokens.verify(forge({ header: { alg: 'HS256', typ } }))
   return {
     async accepts(types: readonly unknown[]) {
       for (const typ of types) expect((await check(typ)).sub, String(typ)).toBe('ada')

@@ -51,12 +51,12 @@ describeAttacks('ATK-51 claims that are not UTF-8 (RFC 7519 §7.2, RFC 8725 §3.
     'a byte order mark, which a parser may drop (RFC 8259 §8.1), and then two tokens are one',
     async () => {
       const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }) })
-      await tokens.verifyToken(forge())
+      await tokens.verify(forge())
       const mark = Buffer.from('\uFEFF')
       const header = Buffer.concat([mark, Buffer.from('{"alg":"HS256","typ":"JWT"}')])
       const claims = Buffer.concat([mark, Buffer.from(JSON.stringify(CLAIMS))])
       for (const token of [forge({ header }), forge({ claims }), forge({ header, claims })]) {
-        await expect(tokens.verifyToken(token)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
+        await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
       }
     },
   )

@@ -56,8 +56,8 @@ describeAttacks('ATK-52 names that are the same to somebody (RFC 7519 §7.3, RFC
       'toString',
     ]
     for (const uid of names) {
-      expect((await tokens.verifyToken(tokens.createAccessToken({ uid }))).sub).toBe(uid)
-      expect((await tokens.verifyToken(forge({ claims: { ...CLAIMS, sub: uid } }))).sub).toBe(uid)
+      expect((await tokens.verify(tokens.createAccessToken({ uid }))).sub).toBe(uid)
+      expect((await tokens.verify(forge({ claims: { ...CLAIMS, sub: uid } }))).sub).toBe(uid)
     }
   })
 
@@ -66,10 +66,10 @@ describeAttacks('ATK-52 names that are the same to somebody (RFC 7519 §7.3, RFC
       const tokens = createManager()
       const mine = tokens.createAccessToken({ uid: right })
       const others = wrong.map((uid) => tokens.createAccessToken({ uid }))
-      expect(await outcomeOf(tokens.verifyToken(mine))).toBe('ok')
-      await tokens.revokeUser(right)
-      expect(await outcomeOf(tokens.verifyToken(mine))).toBe('TOKEN_REVOKED')
-      for (const other of others) expect(await outcomeOf(tokens.verifyToken(other))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(mine))).toBe('ok')
+      await tokens.revoke.user(right)
+      expect(await outcomeOf(tokens.verify(mine))).toBe('TOKEN_REVOKED')
+      for (const other of others) expect(await outcomeOf(tokens.verify(other))).toBe('ok')
     }
   })
 
@@ -77,10 +77,10 @@ describeAttacks('ATK-52 names that are the same to somebody (RFC 7519 §7.3, RFC
     const tokens = createManager()
     const token = (jti: string): string => forge({ claims: { ...CLAIMS, jti } })
     for (const [right, wrong] of [...LOOKALIKES, [LONE[0] as string, LONE.slice(1)] as const]) {
-      expect(await outcomeOf(tokens.verifyToken(token(right)))).toBe('ok')
-      await tokens.revokeToken(await tokens.verifyToken(token(right)))
-      expect(await outcomeOf(tokens.verifyToken(token(right)))).toBe('TOKEN_REVOKED')
-      for (const jti of wrong) expect(await outcomeOf(tokens.verifyToken(token(jti)))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(token(right)))).toBe('ok')
+      await tokens.revoke.token(await tokens.verify(token(right)))
+      expect(await outcomeOf(tokens.verify(token(right)))).toBe('TOKEN_REVOKED')
+      for (const jti of wrong) expect(await outcomeOf(tokens.verify(token(jti)))).toBe('ok')
     }
   })
 })
@@ -88,6 +88,6 @@ describeAttacks('ATK-52 names that are the same to somebody (RFC 7519 §7.3, RFC
 function createManager(): TokenManager {
   return new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-    revocation: createMemoryStore(),
+    store: createMemoryStore(),
   })
 }

@@ -21,7 +21,7 @@ describeAttacks('ATK-56 many members, and numbers of many digits (CVE-2025-61920
 
   ownAttack('a genuine token of more members than a thousand', async () => {
     const tokens = createManager()
-    const check = (x: string) => tokens.verifyToken(forge({ claims: `${honest},${x}}` }))
+    const check = (x: string) => tokens.verify(forge({ claims: `${honest},${x}}` }))
     // Five claims stand before it, and the first member of a list needs no comma.
     await check(members(1000))
     await check(`"x":[${elements(1000)}]`)
@@ -33,7 +33,7 @@ describeAttacks('ATK-56 many members, and numbers of many digits (CVE-2025-61920
 
   ownAttack('commas in a text are no members, and a text does not hide any', async () => {
     const tokens = createManager()
-    const check = (x: string) => tokens.verifyToken(forge({ claims: `${honest},"x":${x}}` }))
+    const check = (x: string) => tokens.verify(forge({ claims: `${honest},"x":${x}}` }))
     for (const x of [`"${','.repeat(2000)}"`, `"\\"${','.repeat(2000)}"`]) await check(x)
     for (const x of [`["\\"",${elements(1100)}]`, `["\\\\",${elements(1100)}]`]) {
       await expect(check(x)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
@@ -43,7 +43,7 @@ describeAttacks('ATK-56 many members, and numbers of many digits (CVE-2025-61920
   ownAttack('members whose names would share one place in a naive table', async () => {
     const tokens = createManager()
     const check = (names: readonly string[]) =>
-      tokens.verifyToken(forge({ claims: `${honest},${names.map((name) => `"${name}":0`).join(',')}}` }))
+      tokens.verify(forge({ claims: `${honest},${names.map((name) => `"${name}":0`).join(',')}}` }))
     // Names like indexes go to another store than others, and the same letters in another order share many a hash.
     const indexes = Array.from({ length: 1000 }, (_, at) => String(at * 4_194_304))
     const anagrams = Array.from({ length: 1000 }, (_, at) =>
@@ -56,7 +56,7 @@ describeAttacks('ATK-56 many members, and numbers of many digits (CVE-2025-61920
 
   ownAttack('a number of many digits is a number, or no date', async () => {
     const tokens = createManager()
-    const check = (x: string) => tokens.verifyToken(forge({ claims: `${honest},${x}}` }))
+    const check = (x: string) => tokens.verify(forge({ claims: `${honest},${x}}` }))
     expect((await check(`"x":${'9'.repeat(5000)}`))['x']).toBe(Number.POSITIVE_INFINITY)
     for (const claim of ['exp', 'nbf', 'iat', 'fresh', 'gen']) {
       await expect(check(`"${claim}":${'9'.repeat(5000)}`)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })

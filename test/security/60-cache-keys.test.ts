@@ -4,6 +4,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { attack, AttackSucceeded, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const OPTIONS = { algorithm: 'HS256', key: SECRET, cache: true } as const
 const OTHER_SECRET = 'Q7r-wZ4_kV9Xn2Bm5Tc8Hy1Lp6Gd3Js0Fq-Eu_Ai7Ow2Rt4Mk9Nl5Cv8Dx1Sz3P'
@@ -79,20 +80,20 @@ describeAttacks('ATK-60 a cache of verified tokens that mixes them up (CVE-2026-
 
   ownAttack('a token that passed a lenient check does not thereby pass a strict one', async () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_VERIFIED_CACHE_SIZE: 100 })
-    const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+    const tokens = new TokenManager({ config, store: createMemoryStore() })
     const expired = forge({ claims: { ...CLAIMS, exp: CLAIMS.iat + 1 } })
-    expect(tokens.verifyTokenWithoutRevocation(expired, { allowExpired: true }).sub).toBe('ada')
-    expect(await outcomeOf(tokens.verifyToken(expired))).toBe('TOKEN_EXPIRED')
+    expect(internalsOf(tokens).verifyWithoutRevocation(expired, { allowExpired: true }).sub).toBe('ada')
+    expect(await outcomeOf(tokens.verify(expired))).toBe('TOKEN_EXPIRED')
     const refresh = forge({ claims: { ...CLAIMS, type: 'refresh' } })
-    expect(await outcomeOf(tokens.verifyToken(refresh, { type: 'any' }))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(refresh))).toBe('ACCESS_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.verify(refresh, { type: 'any' }))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(refresh))).toBe('ACCESS_TOKEN_REQUIRED')
     const token = forge()
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(token, { fresh: true }))).toBe('FRESH_TOKEN_REQUIRED')
-    expect(await outcomeOf(tokens.verifyToken(token, { scopes: ['admin'] }))).toBe('INSUFFICIENT_SCOPE')
-    await tokens.revokeToken({ jti: CLAIMS.jti, exp: CLAIMS.exp })
-    expect(await outcomeOf(tokens.verifyToken(token, { skipRevocation: true }))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token, { fresh: true }))).toBe('FRESH_TOKEN_REQUIRED')
+    expect(await outcomeOf(tokens.verify(token, { scopes: ['admin'] }))).toBe('INSUFFICIENT_SCOPE')
+    await tokens.revoke.token({ jti: CLAIMS.jti, exp: CLAIMS.exp })
+    expect(await outcomeOf(tokens.verify(token, { skipRevocation: true }))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   ownAttack('nobody outside chooses a key of the cache', () => {

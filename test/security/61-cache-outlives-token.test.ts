@@ -53,24 +53,24 @@ describeAttacks('ATK-61 a cache that outlives what it remembers (CVE-2026-107719
   ownAttack('a token is revoked in the cache, by every way to revoke it', async () => {
     type Revoke = (
       tokens: TokenManager,
-      payload: Awaited<ReturnType<TokenManager['verifyToken']>>,
+      payload: Awaited<ReturnType<TokenManager['verify']>>,
     ) => Promise<unknown>
     const ways: Readonly<Record<string, Revoke>> = {
-      token: (tokens, payload) => tokens.revokeToken(payload),
-      session: (tokens, payload) => tokens.revokeSession(payload),
-      user: (tokens, payload) => tokens.revokeUser(payload.sub),
-      key: (tokens) => tokens.revokeKey(tokens.keyId as string),
-      all: (tokens) => tokens.revokeAll(),
+      token: (tokens, payload) => tokens.revoke.token(payload),
+      session: (tokens, payload) => tokens.revoke.session(payload),
+      user: (tokens, payload) => tokens.revoke.user(payload.sub),
+      key: (tokens) => tokens.revoke.key(tokens.keys.current as string),
+      all: (tokens) => tokens.revoke.all(),
       logout: (tokens, payload) => tokens.logout(payload),
     }
     for (const [name, revoke] of Object.entries(ways)) {
       const tokens = createManager()
-      const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+      const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
       for (let round = 0; round < 3; round++) {
-        expect(await outcomeOf(tokens.verifyToken(accessToken)), name).toBe('ok')
+        expect(await outcomeOf(tokens.verify(accessToken)), name).toBe('ok')
       }
-      await revoke(tokens, await tokens.verifyToken(accessToken))
-      expect(await outcomeOf(tokens.verifyToken(accessToken)), name).toBe('TOKEN_REVOKED')
+      await revoke(tokens, await tokens.verify(accessToken))
+      expect(await outcomeOf(tokens.verify(accessToken)), name).toBe('TOKEN_REVOKED')
     }
   })
 
@@ -79,10 +79,10 @@ describeAttacks('ATK-61 a cache that outlives what it remembers (CVE-2026-107719
     let answer = false
     let asked = 0
     tokens.setTokenBlocklist(() => ((asked += 1), answer))
-    expect(await outcomeOf(tokens.verifyToken(forge()))).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(forge()))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(forge()))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(forge()))).toBe('ok')
     answer = true
-    expect(await outcomeOf(tokens.verifyToken(forge()))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(forge()))).toBe('TOKEN_REVOKED')
     expect(asked).toBe(3)
   })
 
@@ -98,13 +98,13 @@ describeAttacks('ATK-61 a cache that outlives what it remembers (CVE-2026-107719
         },
       },
     })
-    expect(await outcomeOf(tokens.verifyToken(forge()))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(forge()))).toBe('ok')
     strict = true
-    expect(await outcomeOf(tokens.verifyToken(forge()))).toBe('CLAIMS_INVALID')
+    expect(await outcomeOf(tokens.verify(forge()))).toBe('CLAIMS_INVALID')
   })
 })
 
 function createManager(): TokenManager {
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_VERIFIED_CACHE_SIZE: 100 })
-  return new TokenManager({ config, revocation: createMemoryStore() })
+  return new TokenManager({ config, store: createMemoryStore() })
 }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { NodeRequest } from '../../packages/tokenlib/src/index.js'
+import type { NodeRequest } from '../../packages/tokenlib/src/kit.js'
 import { createManager, withBearer } from '../helpers/manager.js'
 import { receive, toHttpText } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'

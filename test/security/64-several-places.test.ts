@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { TokenLocation } from '../../packages/tokenlib/src/index.js'
+import type { TokenLocation } from '../../packages/tokenlib/src/kit.js'
 import { createManager } from '../helpers/manager.js'
 import { createJsonRequest, createRequest, csrfOf } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'

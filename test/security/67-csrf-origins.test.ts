@@ -13,7 +13,7 @@ describeAttacks('ATK-67 requests that come from another origin (CWE-346, CWE-138
     const open = (origin: string | null, origins?: readonly string[]): Promise<string> => {
       const headers = { upgrade: 'websocket', ...(origin !== null && { origin }) }
       const policy = origins && { origins }
-      return outcomeOf(tokens.authenticateUpgrade(createRequest({ cookies, headers }), policy))
+      return outcomeOf(tokens.sockets.authenticate(createRequest({ cookies, headers }), policy))
     }
     expect(await open(APP, [APP])).toBe('ok')
     for (const origin of [

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { NodeRequest } from '../../packages/tokenlib/src/index.js'
+import type { NodeRequest } from '../../packages/tokenlib/src/kit.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf, receive, toHttpText } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -38,7 +38,7 @@ describeAttacks(
       expect(await sendCsrf(csrf)).toBe('ok')
       const values = new Set([csrf])
       for (const uid of ['ada', 'mallory']) {
-        const pair = await tokens.createTokenPair({ uid })
+        const pair = await tokens.sessions.open({ uid })
         for (const token of [pair.accessToken, pair.refreshToken, tokens.createAccessToken({ uid })]) {
           values.add(csrfOf(token))
           expect(await sendCsrf(csrfOf(token))).toBe('CSRF_MISMATCH')

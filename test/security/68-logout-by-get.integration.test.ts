@@ -15,7 +15,7 @@ describeAttacks('ATK-68 logging somebody out from another site (CWE-352, RFC 911
       const options = { framework, port: 0, profile: 'message', handleErrors: true } as const
       const server = await START[framework](application, options)
       try {
-        const { accessToken } = await application.tokens.createTokenPair({ uid: 'ada' })
+        const { accessToken } = await application.tokens.sessions.open({ uid: 'ada' })
         const send = async (
           method: string,
           path: string,
@@ -43,10 +43,10 @@ describeAttacks('ATK-68 logging somebody out from another site (CWE-352, RFC 911
     'a log-out by cookies, as the guide has it, without the value that only our pages know',
     async () => {
       const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies' })
-      const victim = await tokens.createTokenPair({ uid: 'ada' })
-      const attacker = await tokens.createTokenPair({ uid: 'mallory' })
+      const victim = await tokens.sessions.open({ uid: 'ada' })
+      const attacker = await tokens.sessions.open({ uid: 'mallory' })
       const logout = handleErrors()(async (request) => {
-        await tokens.logoutRequest(request)
+        await tokens.logout(request)
         return new Response(null, { status: 204 })
       })
       const send = async (csrf?: string): Promise<number> => {
@@ -57,23 +57,23 @@ describeAttacks('ATK-68 logging somebody out from another site (CWE-352, RFC 911
       for (const csrf of [undefined, '', 'x', csrfOf(attacker.accessToken), csrfOf(attacker.refreshToken)]) {
         expect(await send(csrf)).toBe(401)
       }
-      expect(await outcomeOf(tokens.verifyToken(victim.accessToken))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(victim.accessToken))).toBe('ok')
       expect(await send(csrfOf(victim.accessToken))).toBe(204)
-      expect(await outcomeOf(tokens.verifyToken(victim.accessToken))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(victim.accessToken))).toBe('TOKEN_REVOKED')
     },
   )
 
   ownAttack('a refresh that another site starts neither rotates a session nor ends it', async () => {
     const { tokens, clock } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies' })
-    const pair = await tokens.createTokenPair({ uid: 'ada' })
+    const pair = await tokens.sessions.open({ uid: 'ada' })
     const refresh = (headers: Record<string, string>): Promise<string> =>
       outcomeOf(
-        tokens.refresh(
+        tokens.sessions.refresh(
           createRequest({ method: 'POST', cookies: { refresh_token_cookie: pair.refreshToken }, headers }),
         ),
       )
     expect(await refresh({})).toBe('CSRF_MISSING')
-    const attacker = await tokens.createTokenPair({ uid: 'mallory' })
+    const attacker = await tokens.sessions.open({ uid: 'mallory' })
     expect(await refresh({ 'x-csrf-token': csrfOf(attacker.refreshToken) })).toBe('CSRF_MISMATCH')
     // Past the grace: had it been rotated, this would be a theft, and the end of the session.
     clock.seconds += 60

@@ -4,7 +4,7 @@ import {
   acceptUpgrade,
   type AuthenticatedUpgrade,
   refreshImplicitly,
-  type TokenManager,
+  TokenManager,
   type TokenPair,
 } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
@@ -12,6 +12,7 @@ import { createClock, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 type Entry = (tokens: TokenManager, pair: TokenPair) => Promise<unknown>
 
@@ -26,12 +27,10 @@ const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
   freshTokenRequired: [(tokens, { accessToken }) => tokens.freshTokenRequired(withBearer(accessToken))],
   accessTokenOptional: [(tokens, { accessToken }) => tokens.accessTokenOptional(withBearer(accessToken))],
   getCurrentSubject: [(tokens, { accessToken }) => tokens.getCurrentSubject(withBearer(accessToken))],
-  scopesRequired: [(tokens, { accessToken }) => tokens.scopesRequired('read')(withBearer(accessToken))],
-  anyScopeRequired: [
-    (tokens, { accessToken }) => tokens.anyScopeRequired('read', 'write')(withBearer(accessToken)),
-  ],
   require: [
     (tokens, { accessToken }) => tokens.require()(withBearer(accessToken)),
+    (tokens, { accessToken }) => tokens.require({ scopes: ['read'] })(withBearer(accessToken)),
+    (tokens, { accessToken }) => tokens.require({ anyScope: ['read', 'write'] })(withBearer(accessToken)),
     (tokens, { accessToken }) => tokens.require({ optional: true, csrf: false })(withBearer(accessToken)),
     (tokens, { refreshToken }) => tokens.require({ type: 'refresh' })(withBearer(refreshToken)),
     (tokens, { accessToken }) => tokens.require({ type: 'any', fresh: true })(withBearer(accessToken)),
@@ -42,31 +41,30 @@ const ENTRIES: Readonly<Record<string, readonly Entry[]>> = {
         createRequest({ cookies: { access_token_cookie: accessToken } }),
       ),
   ],
-  verifyToken: [
-    (tokens, { accessToken }) => tokens.verifyToken(accessToken),
-    (tokens, { refreshToken }) => tokens.verifyToken(refreshToken, { type: 'refresh' }),
-    (tokens, { accessToken }) =>
-      tokens.verifyToken(accessToken, { type: 'any', fresh: true, scopes: ['read'] }),
+  verify: [
+    (tokens, { accessToken }) => tokens.verify(accessToken),
+    (tokens, { refreshToken }) => tokens.verify(refreshToken, { type: 'refresh' }),
+    (tokens, { accessToken }) => tokens.verify(accessToken, { type: 'any', fresh: true, scopes: ['read'] }),
   ],
-  inspectToken: [
-    (tokens, { accessToken }) => tokens.inspectToken(accessToken),
-    (tokens, { refreshToken }) => tokens.inspectToken(refreshToken),
+  'internals.inspectToken': [
+    (tokens, { accessToken }) => internalsOf(tokens).inspectToken(accessToken),
+    (tokens, { refreshToken }) => internalsOf(tokens).inspectToken(refreshToken),
   ],
-  authenticateUpgrade: [
-    (tokens, { accessToken }) => tokens.authenticateUpgrade(withBearer(accessToken)),
+  'sockets.authenticate': [
+    (tokens, { accessToken }) => tokens.sockets.authenticate(withBearer(accessToken)),
     (tokens, { accessToken }) =>
-      tokens.authenticateUpgrade(createRequest({ path: `/?token=${accessToken}` })),
+      tokens.sockets.authenticate(createRequest({ path: `/?token=${accessToken}` })),
     (tokens, { accessToken }) =>
-      tokens.authenticateUpgrade(
+      tokens.sockets.authenticate(
         createRequest({ headers: { 'sec-websocket-protocol': `bearer, ${accessToken}` } }),
       ),
-    (tokens, { refreshToken }) => tokens.authenticateUpgrade(withBearer(refreshToken), { type: 'refresh' }),
+    (tokens, { refreshToken }) => tokens.sockets.authenticate(withBearer(refreshToken), { type: 'refresh' }),
   ],
-  closeWhenInvalid: [watchSocket],
+  'sockets.closeWhenInvalid': [watchSocket],
   // Last, because they use the token up.
-  refresh: [
-    (tokens, { refreshToken }) => tokens.refresh(refreshToken),
-    (tokens, { refreshToken }) => tokens.refresh(withBearer(refreshToken)),
+  'sessions.refresh': [
+    (tokens, { refreshToken }) => tokens.sessions.refresh(refreshToken),
+    (tokens, { refreshToken }) => tokens.sessions.refresh(withBearer(refreshToken)),
   ],
 }
 
@@ -117,63 +115,55 @@ class Refusal extends Error {
 
 // What makes tokens, ends them or looks on takes none; the last three say in their documentation that they do not ask.
 const NO_ENTRIES = [
-  [
-    'config',
-    'clock',
-    'hasReplica',
-    'issuers',
-    'keepsRevocations',
-    'keepsSessions',
-    'keyId',
-    'ready',
-    'health',
-    'close',
-    'isClosed',
-    'formatError',
-    'observe',
-    'on',
-    'readClient',
-    'readReplica',
-    'reportFailedLogin',
-    'setDescribeUser',
-    'setSubjectGetter',
-    'setTokenBlocklist',
-    'setCallbackTokenBlocklist',
-  ],
-  ['createAccessToken', 'createRefreshToken', 'createTokenPair', 'listSessions', 'getSession'],
-  ['createAccessTokenAsync', 'createRefreshTokenAsync', 'setKeys', 'jwks'],
+  ['config', 'ready', 'health', 'close', 'observe', 'on'],
+  ['setSubjectGetter', 'setTokenBlocklist', 'setCallbackTokenBlocklist'],
+  ['createAccessToken', 'createRefreshToken', 'sessions.open', 'sessions.list', 'sessions.get'],
+  ['sessions.reportFailedLogin', 'keys.current', 'keys.set', 'keys.jwks'],
+  ['logout', 'revoke.token', 'revoke.session', 'revoke.user', 'revoke.key', 'revoke.all'],
+  ['sessions.end', 'sessions.endOthers'],
+  ['internals.config', 'internals.formatError', 'internals.now', 'internals.store', 'internals.issuers'],
+  ['internals.keepsSessions', 'internals.isClosed', 'internals.readReplica', 'internals.readClient'],
+  ['internals.setDescribeUser', 'internals.createToken', 'internals.inspect'],
   // Takes no token, but other JWTs of issuers, and says whether they were used before.
-  ['verifyIssuedJwt', 'toSubject'],
-  [
-    'logout',
-    'logoutRequest',
-    'revokeToken',
-    'revokeSession',
-    'revokeOtherSessions',
-    'revokeUser',
-    'revokeKey',
-    'revokeAll',
-  ],
-  ['getTokenFromRequest', 'readRevocableToken', 'verifyTokenWithoutRevocation'],
+  ['internals.verifyIssuedJwt', 'internals.toSubject'],
+  ['getTokenFromRequest', 'internals.readRevocableToken', 'internals.verifyWithoutRevocation'],
 ].flat()
+
+/** The members of a manager, of its groups and of its internals. */
+function namesOf(tokens: TokenManager): string[] {
+  const groups = { ...tokens, internals: internalsOf(tokens) }
+  const names = new Set<string>(Object.getOwnPropertyNames(TokenManager.prototype))
+  names.delete('constructor')
+  for (const [name, member] of Object.entries<unknown>(groups)) {
+    if (!GROUPS.includes(name)) names.add(name)
+    else for (const inner of Object.keys(member as object)) names.add(`${name}.${inner}`)
+  }
+  return [...names]
+}
+
+const GROUPS = ['sessions', 'revoke', 'keys', 'sockets', 'internals']
 
 /** How a log-in can end. */
 const ENDS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => Promise<unknown>>> = {
-  logout: async (tokens, { accessToken }) => tokens.logout(await tokens.verifyToken(accessToken)),
-  logoutRequest: (tokens, { accessToken }) => tokens.logoutRequest(withBearer(accessToken)),
-  async revokeToken(tokens, { accessToken, refreshToken }) {
-    await tokens.revokeToken(await tokens.verifyToken(accessToken))
-    await tokens.revokeToken(await tokens.verifyToken(refreshToken, { type: 'refresh' }))
+  logout: async (tokens, { accessToken }) => tokens.logout(await tokens.verify(accessToken)),
+  'logout, a request': (tokens, { accessToken }) => tokens.logout(withBearer(accessToken)),
+  async 'revoke.token'(tokens, { accessToken, refreshToken }) {
+    await tokens.revoke.token(await tokens.verify(accessToken))
+    await tokens.revoke.token(await tokens.verify(refreshToken, { type: 'refresh' }))
   },
-  revokeSession: async (tokens, { accessToken }) =>
-    tokens.revokeSession(await tokens.verifyToken(accessToken)),
-  async revokeOtherSessions(tokens) {
-    const other = await tokens.createTokenPair({ uid: 'ada' })
-    await tokens.revokeOtherSessions(await tokens.verifyToken(other.accessToken))
+  'revoke.session': async (tokens, { accessToken }) =>
+    tokens.revoke.session(await tokens.verify(accessToken)),
+  async 'sessions.end'(tokens, { accessToken }) {
+    const { sid = '' } = await tokens.verify(accessToken)
+    expect(await tokens.sessions.end(sid, 'ada')).toBe(true)
   },
-  revokeUser: (tokens) => tokens.revokeUser('ada'),
-  revokeKey: (tokens) => tokens.revokeKey(tokens.keyId ?? ''),
-  revokeAll: (tokens) => tokens.revokeAll(),
+  async 'sessions.endOthers'(tokens) {
+    const other = await tokens.sessions.open({ uid: 'ada' })
+    await tokens.sessions.endOthers(await tokens.verify(other.accessToken))
+  },
+  'revoke.user': (tokens) => tokens.revoke.user('ada'),
+  'revoke.key': (tokens) => tokens.revoke.key(tokens.keys.current ?? ''),
+  'revoke.all': (tokens) => tokens.revoke.all(),
   async setTokenBlocklist(tokens, { accessToken, refreshToken }) {
     tokens.setTokenBlocklist((token) => token === accessToken || token === refreshToken)
   },
@@ -181,14 +171,14 @@ const ENDS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => P
 
 /** Rejects once the socket of a token is closed; resolves if it is open after two checks. */
 function watchSocket(tokens: TokenManager, { accessToken }: TokenPair): Promise<unknown> {
-  const payload = tokens.verifyTokenWithoutRevocation(accessToken)
+  const payload = internalsOf(tokens).verifyWithoutRevocation(accessToken)
   const upgrade = { payload, token: { token: accessToken } } as unknown as AuthenticatedUpgrade<
     typeof payload
   >
   return new Promise((resolve, reject) => {
     const close = (code: number): void =>
       reject(Object.assign(new Error('closed'), { code: code === 4401 ? 'TOKEN_REVOKED' : `closed ${code}` }))
-    const stop = tokens.closeWhenInvalid({ close, addEventListener: () => undefined }, upgrade, {
+    const stop = tokens.sockets.closeWhenInvalid({ close, addEventListener: () => undefined }, upgrade, {
       every: '1s',
     })
     setTimeout(() => {
@@ -209,16 +199,16 @@ function createTokens(): TokenManager {
 }
 
 const login = (tokens: TokenManager): Promise<TokenPair> =>
-  tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'], access: { fresh: true } })
+  tokens.sessions.open({ uid: 'ada' }, { scopes: ['read'], access: { fresh: true } })
 
 /** What each way in says to a pair of tokens. */
 async function tryAll(tokens: TokenManager, pair: TokenPair): Promise<Record<string, string[]>> {
   const outcomes: Record<string, string[]> = {}
-  const sockets = tryEach(ENTRIES['closeWhenInvalid'] ?? [], tokens, pair)
+  const sockets = tryEach(ENTRIES['sockets.closeWhenInvalid'] ?? [], tokens, pair)
   for (const [name, entries] of ALL_ENTRIES) {
-    if (name !== 'closeWhenInvalid') outcomes[name] = await tryEach(entries, tokens, pair)
+    if (name !== 'sockets.closeWhenInvalid') outcomes[name] = await tryEach(entries, tokens, pair)
   }
-  return { ...outcomes, closeWhenInvalid: await sockets }
+  return { ...outcomes, 'sockets.closeWhenInvalid': await sockets }
 }
 
 async function tryEach(entries: readonly Entry[], tokens: TokenManager, pair: TokenPair): Promise<string[]> {
@@ -246,28 +236,23 @@ describeAttacks('ATK-69 a revoked token on another way in (CVE-2020-10594, GHSA-
 
   ownAttack('no way in is missing from the list above, and each lets an honest token in', async () => {
     const tokens = createTokens()
-    const names = new Set<string>(Object.keys(tokens))
-    for (let type: object = Object.getPrototypeOf(tokens) as object; type !== Object.prototype;) {
-      for (const name of Object.getOwnPropertyNames(type)) names.add(name)
-      type = Object.getPrototypeOf(type) as object
-    }
-    names.delete('constructor')
-    expect([...names].toSorted()).toEqual([...Object.keys(ENTRIES), ...NO_ENTRIES].toSorted())
-    expect(Object.keys(ENDS).filter((name) => !names.has(name))).toEqual([])
+    const names = namesOf(tokens)
+    expect(names.toSorted()).toEqual([...Object.keys(ENTRIES), ...NO_ENTRIES].toSorted())
+    expect(Object.keys(ENDS).filter((name) => !names.includes(name.replace(', a request', '')))).toEqual([])
     expect(await tryAll(tokens, await login(tokens))).toEqual(everywhere('ok'))
   })
 
   ownAttack('the successor of a revoked pair, and the pair that is being made', async () => {
-    for (const end of [ENDS['logout'], ENDS['revokeUser'], ENDS['revokeAll'], ENDS['revokeSession']]) {
+    for (const end of [ENDS['logout'], ENDS['revoke.user'], ENDS['revoke.all'], ENDS['revoke.session']]) {
       const tokens = createTokens()
       const first = await login(tokens)
-      const second = toPair(await tokens.refresh(first.refreshToken))
-      expect(await outcomeOf(tokens.verifyToken(second.accessToken))).toBe('ok')
+      const second = toPair(await tokens.sessions.refresh(first.refreshToken))
+      expect(await outcomeOf(tokens.verify(second.accessToken))).toBe('ok')
       // By the old access token: the session is one, whichever of its tokens names it.
       await end?.(tokens, first)
       for (const pair of [first, second]) {
-        expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
-        expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.sessions.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
       }
     }
   })
@@ -275,7 +260,7 @@ describeAttacks('ATK-69 a revoked token on another way in (CVE-2020-10594, GHSA-
   ownAttack('a check that is switched off is switched off by its exact name only', async () => {
     const tokens = createTokens()
     const { accessToken } = await login(tokens)
-    await tokens.revokeAll()
+    await tokens.revoke.all()
     const options = [
       { skipRevocation: 1 },
       { skiprevocation: true },
@@ -284,16 +269,16 @@ describeAttacks('ATK-69 a revoked token on another way in (CVE-2020-10594, GHSA-
     ]
     for (const policy of options) {
       expect(() => tokens.require(policy as object)).toThrow(TypeError)
-      await expect(tokens.verifyToken(accessToken, policy as object)).rejects.toThrow(TypeError)
+      await expect(tokens.verify(accessToken, policy as object)).rejects.toThrow(TypeError)
     }
     const inherited = Object.create({ skipRevocation: true }) as object
-    await expect(tokens.verifyToken(accessToken, inherited)).rejects.toThrow(TypeError)
+    await expect(tokens.verify(accessToken, inherited)).rejects.toThrow(TypeError)
     expect(() => tokens.require(inherited)).toThrow(TypeError)
     const withOwn = Object.assign(Object.create({ skipRevocation: true }) as object, {
       type: 'access' as const,
     })
-    expect(await outcomeOf(tokens.verifyToken(accessToken, withOwn))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(accessToken, withOwn))).toBe('TOKEN_REVOKED')
     expect(await outcomeOf(tokens.require(withOwn)(withBearer(accessToken)))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.verifyToken(accessToken, { skipRevocation: true }))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(accessToken, { skipRevocation: true }))).toBe('ok')
   })
 })

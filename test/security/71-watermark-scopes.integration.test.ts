@@ -10,8 +10,8 @@ const outcomes = async (
   tokens: TokenManager,
   { accessToken, refreshToken }: TokenPair,
 ): Promise<string[]> => [
-  await outcomeOf(tokens.verifyToken(accessToken)),
-  await outcomeOf(tokens.verifyToken(refreshToken, { type: 'refresh' })),
+  await outcomeOf(tokens.verify(accessToken)),
+  await outcomeOf(tokens.verify(refreshToken, { type: 'refresh' })),
 ]
 const GOOD = ['ok', 'ok']
 const REVOKED = ['TOKEN_REVOKED', 'TOKEN_REVOKED']
@@ -24,22 +24,22 @@ describeAttacks('ATK-71 a narrow revocation that hides a wider one (CVE-2026-892
       const tokens = await openManager(kind, createPlace(), createClock())
       for (let bits = 0; bits < 16; bits++) {
         const uid = `user-${bits}`
-        const pair = await tokens.createTokenPair({ uid })
+        const pair = await tokens.sessions.open({ uid })
         const payloads = [
-          await tokens.verifyToken(pair.accessToken),
-          await tokens.verifyToken(pair.refreshToken, { type: 'refresh' }),
+          await tokens.verify(pair.accessToken),
+          await tokens.verify(pair.refreshToken, { type: 'refresh' }),
         ] as const
         const steps = [
-          () => tokens.revokeAll(),
-          () => tokens.revokeUser(uid),
-          () => tokens.revokeSession(payloads[0]),
-          () => Promise.all(payloads.map((payload) => tokens.revokeToken(payload))),
+          () => tokens.revoke.all(),
+          () => tokens.revoke.user(uid),
+          () => tokens.revoke.session(payloads[0]),
+          () => Promise.all(payloads.map((payload) => tokens.revoke.token(payload))),
         ]
         const chosen = steps.filter((_, at) => (bits >> at) & 1)
         // The widest first, or last.
         for (const step of bits % 2 === 0 ? chosen : chosen.toReversed()) await step()
         expect(await outcomes(tokens, pair), String(bits)).toEqual(bits === 0 ? GOOD : REVOKED)
-        expect(await outcomes(tokens, await tokens.createTokenPair({ uid }))).toEqual(GOOD)
+        expect(await outcomes(tokens, await tokens.sessions.open({ uid }))).toEqual(GOOD)
       }
     })
 
@@ -50,13 +50,13 @@ describeAttacks('ATK-71 a narrow revocation that hides a wider one (CVE-2026-892
         for (const user of WHEN) {
           const uid = `${all}, ${user}`
           const revoke = async (when: (typeof WHEN)[number]): Promise<void> => {
-            if (user === when) await tokens.revokeUser(uid)
-            if (all === when) await tokens.revokeAll()
+            if (user === when) await tokens.revoke.user(uid)
+            if (all === when) await tokens.revoke.all()
           }
           clock.seconds += 100
           await revoke('before')
           clock.seconds += 10
-          const pair = await tokens.createTokenPair({ uid })
+          const pair = await tokens.sessions.open({ uid })
           await revoke('at once')
           clock.seconds += 10
           await revoke('later')
@@ -72,9 +72,9 @@ describeAttacks('ATK-71 a narrow revocation that hides a wider one (CVE-2026-892
       const tokens = await openManager(kind, place, clock)
       const store = await kind.open(place, clock)
       await store.prepare({ longestLifetime: 1000 })
-      const pair = await tokens.createTokenPair({ uid: 'ada' })
+      const pair = await tokens.sessions.open({ uid: 'ada' })
       expect(await outcomes(tokens, pair)).toEqual(GOOD)
-      await tokens.revokeUser('ada')
+      await tokens.revoke.user('ada')
       // Further than stores make up for by themselves.
       clock.seconds -= 7200
       const entries = [
@@ -83,29 +83,29 @@ describeAttacks('ATK-71 a narrow revocation that hides a wider one (CVE-2026-892
         { kind: 'user', id: 'bob', notBefore: FOREVER, until: FOREVER },
       ] as const
       for (const entry of entries) await store.revoke([entry])
-      await tokens.revokeUser('ada')
+      await tokens.revoke.user('ada')
       clock.seconds += 7200
       expect(await outcomes(tokens, pair)).toEqual(REVOKED)
       // Nor does somebody's mistake reach into the future: the user could never log in again.
-      expect(await outcomes(tokens, await tokens.createTokenPair({ uid: 'bob' }))).toEqual(GOOD)
+      expect(await outcomes(tokens, await tokens.sessions.open({ uid: 'bob' }))).toEqual(GOOD)
     })
 
     ownAttack('a revocation of one kind leaves those of others alone', async () => {
       const tokens = await openManager(kind, createPlace(), createClock())
       const [ada, other, bob] = [
-        await tokens.createTokenPair({ uid: 'ada' }),
-        await tokens.createTokenPair({ uid: 'ada' }),
-        await tokens.createTokenPair({ uid: 'bob' }),
+        await tokens.sessions.open({ uid: 'ada' }),
+        await tokens.sessions.open({ uid: 'ada' }),
+        await tokens.sessions.open({ uid: 'bob' }),
       ]
-      await tokens.revokeToken(await tokens.verifyToken(ada.accessToken))
+      await tokens.revoke.token(await tokens.verify(ada.accessToken))
       expect(await outcomes(tokens, ada)).toEqual(['TOKEN_REVOKED', 'ok'])
-      await tokens.revokeSession(await tokens.verifyToken(ada.refreshToken, { type: 'refresh' }))
+      await tokens.revoke.session(await tokens.verify(ada.refreshToken, { type: 'refresh' }))
       expect(await outcomes(tokens, ada)).toEqual(REVOKED)
       expect(await outcomes(tokens, other)).toEqual(GOOD)
-      await tokens.revokeUser('ada')
+      await tokens.revoke.user('ada')
       expect(await outcomes(tokens, other)).toEqual(REVOKED)
       expect(await outcomes(tokens, bob)).toEqual(GOOD)
-      await tokens.revokeAll()
+      await tokens.revoke.all()
       expect(await outcomes(tokens, bob)).toEqual(REVOKED)
     })
   })

@@ -14,32 +14,32 @@ describeAttacks(
       ownAttack('log-ins and revocations while the clock stands still', async () => {
         const tokens = await openManager(kind, createPlace(), createClock())
         for (let round = 0; round < 3; round++) {
-          for (const revoke of [() => tokens.revokeUser('ada'), () => tokens.revokeAll()]) {
-            const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+          for (const revoke of [() => tokens.revoke.user('ada'), () => tokens.revoke.all()]) {
+            const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
             const single = tokens.createAccessToken({ uid: 'ada' })
-            expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
-            expect(await outcomeOf(tokens.verifyToken(single))).toBe('ok')
+            expect(await outcomeOf(tokens.verify(accessToken))).toBe('ok')
+            expect(await outcomeOf(tokens.verify(single))).toBe('ok')
             await revoke()
-            expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
-            expect(await outcomeOf(tokens.verifyToken(single))).toBe('TOKEN_REVOKED')
-            expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+            expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+            expect(await outcomeOf(tokens.verify(single))).toBe('TOKEN_REVOKED')
+            expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('TOKEN_REVOKED')
           }
         }
       })
 
       ownAttack('a refresh in the millisecond of a revocation does not make a session younger', async () => {
         const tokens = await openManager(kind, createPlace(), createClock(), { JWT_REFRESH_GRACE: 0 })
-        const first = await tokens.createTokenPair({ uid: 'ada' })
-        const second = toPair(await tokens.refresh(first.refreshToken))
-        const late = tokens
+        const first = await tokens.sessions.open({ uid: 'ada' })
+        const second = toPair(await tokens.sessions.refresh(first.refreshToken))
+        const late = tokens.sessions
           .refresh(second.refreshToken)
           .then(toPair)
           .catch(() => null)
-        await tokens.revokeUser('ada')
+        await tokens.revoke.user('ada')
         for (const pair of [first, second, await late]) {
           if (pair === null) continue
-          expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('TOKEN_REVOKED')
-          expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
+          expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('TOKEN_REVOKED')
+          expect(await outcomeOf(tokens.sessions.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
         }
       })
 
@@ -50,17 +50,17 @@ describeAttacks(
           forge({ claims: { ...CLAIMS, iat, jti } })
         const before = mint(NOW, 'a')
         const unknown = mint(undefined, 'b')
-        expect(await outcomeOf(tokens.verifyToken(before))).toBe('ok')
-        expect(await outcomeOf(tokens.verifyToken(unknown))).toBe('ok')
-        await tokens.revokeUser('ada')
-        expect(await outcomeOf(tokens.verifyToken(before))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(before))).toBe('ok')
+        expect(await outcomeOf(tokens.verify(unknown))).toBe('ok')
+        await tokens.revoke.user('ada')
+        expect(await outcomeOf(tokens.verify(before))).toBe('TOKEN_REVOKED')
         // Issued in the same second, a moment later for all we know: a tie counts as revoked.
-        expect(await outcomeOf(tokens.verifyToken(mint(NOW, 'c')))).toBe('TOKEN_REVOKED')
-        expect(await outcomeOf(tokens.verifyToken(mint(NOW + 0.5, 'd')))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(mint(NOW, 'c')))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(mint(NOW + 0.5, 'd')))).toBe('TOKEN_REVOKED')
         // One that does not say when it was issued counts as older than any revocation.
-        expect(await outcomeOf(tokens.verifyToken(unknown))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(unknown))).toBe('TOKEN_REVOKED')
         clock.seconds = NOW + 1
-        expect(await outcomeOf(tokens.verifyToken(mint(NOW + 1, 'e')))).toBe('ok')
+        expect(await outcomeOf(tokens.verify(mint(NOW + 1, 'e')))).toBe('ok')
       })
 
       ownAttack('ids of another issuer that promise a later start', async () => {
@@ -73,9 +73,9 @@ describeAttacks(
           { jti: 'x', sid: later },
           { jti: undefined, sid: last },
         ].map((ids) => forge({ claims: { ...CLAIMS, ...ids } }))
-        for (const token of forged) expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-        await tokens.revokeUser('ada')
-        for (const token of forged) expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+        for (const token of forged) expect(await outcomeOf(tokens.verify(token))).toBe('ok')
+        await tokens.revoke.user('ada')
+        for (const token of forged) expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
       })
 
       ownAttack('a log-in by a machine whose clock runs ahead', async () => {
@@ -85,15 +85,15 @@ describeAttacks(
         const ahead = new TokenManager({
           config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
           clock: createClock(NOW + 30),
-          revocation: await kind.open(place, clock),
+          store: await kind.open(place, clock),
         })
-        const { accessToken, refreshToken } = await ahead.createTokenPair({ uid: 'ada' })
-        expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
+        const { accessToken, refreshToken } = await ahead.sessions.open({ uid: 'ada' })
+        expect(await outcomeOf(tokens.verify(accessToken))).toBe('ok')
         clock.seconds += 0.001
-        await tokens.revokeUser('ada')
+        await tokens.revoke.user('ada')
         for (const manager of [tokens, ahead]) {
-          expect(await outcomeOf(manager.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
-          expect(await outcomeOf(manager.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+          expect(await outcomeOf(manager.verify(accessToken))).toBe('TOKEN_REVOKED')
+          expect(await outcomeOf(manager.sessions.refresh(refreshToken))).toBe('TOKEN_REVOKED')
         }
       })
     })

@@ -28,10 +28,10 @@ const IDS = [...TARGETS, ...LOOKALIKES]
 
 /** What an id can be the id of, and how that is revoked. */
 const KINDS = {
-  jti: (tokens: TokenManager, id: string) => tokens.revokeToken({ jti: id, exp: CLAIMS.exp }),
-  sid: (tokens: TokenManager, id: string) => tokens.revokeSession(id),
-  sub: (tokens: TokenManager, id: string) => tokens.revokeUser(id),
-  kid: (tokens: TokenManager, id: string) => tokens.revokeKey(id),
+  jti: (tokens: TokenManager, id: string) => tokens.revoke.token({ jti: id, exp: CLAIMS.exp }),
+  sid: (tokens: TokenManager, id: string) => tokens.revoke.session(id),
+  sub: (tokens: TokenManager, id: string) => tokens.revoke.user(id),
+  kid: (tokens: TokenManager, id: string) => tokens.revoke.key(id),
 } as const
 const CLAIM_NAMES = ['jti', 'sid', 'sub'] as const
 
@@ -54,7 +54,7 @@ describeAttacks('ATK-73 an id that passes for the key of something else (CVE-202
       }
       const tokens = await openManager(kind, createPlace(), createClock())
       const verifyAll = (): Promise<string[]> =>
-        Promise.all(grid.map(({ token }) => outcomeOf(tokens.verifyToken(token))))
+        Promise.all(grid.map(({ token }) => outcomeOf(tokens.verify(token))))
       expect(new Set(await verifyAll())).toEqual(new Set(['ok']))
       const chosen = grid.filter((_, at) => isChosen(at))
       await Promise.all(chosen.map(({ claim, id }) => KINDS[claim](tokens, id)))
@@ -70,22 +70,22 @@ describeAttacks('ATK-73 an id that passes for the key of something else (CVE-202
 
     ownAttack('a user, a session or a key of that name revokes nobody else, and not everybody', async () => {
       const tokens = await openManager(kind, createPlace(), createClock())
-      const bystander = await tokens.createTokenPair({ uid: 'bystander' })
+      const bystander = await tokens.sessions.open({ uid: 'bystander' })
       const bare = tokens.createAccessToken({ uid: 'bystander' })
       const kinds = Object.values(KINDS)
       await Promise.all(IDS.map(async (id, at) => kinds[at % kinds.length]?.(tokens, id)))
-      expect(await outcomeOf(tokens.verifyToken(bystander.accessToken))).toBe('ok')
-      expect(await outcomeOf(tokens.verifyToken(bare))).toBe('ok')
-      expect(await outcomeOf(tokens.refresh(bystander.refreshToken))).toBe('ok')
-      expect(await tokens.listSessions('bystander')).toHaveLength(1)
-      await tokens.revokeAll()
-      expect(await outcomeOf(tokens.verifyToken(bare))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(bystander.accessToken))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(bare))).toBe('ok')
+      expect(await outcomeOf(tokens.sessions.refresh(bystander.refreshToken))).toBe('ok')
+      expect(await tokens.sessions.list('bystander')).toHaveLength(1)
+      await tokens.revoke.all()
+      expect(await outcomeOf(tokens.verify(bare))).toBe('TOKEN_REVOKED')
     })
 
     ownAttack('a refresh token whose session has the name of a key of the store', async () => {
       const tokens = await openManager(kind, createPlace(), createClock())
-      const honest = await tokens.createTokenPair({ uid: 'ada' })
-      const { sid = '' } = await tokens.verifyToken(honest.accessToken)
+      const honest = await tokens.sessions.open({ uid: 'ada' })
+      const { sid = '' } = await tokens.verify(honest.accessToken)
       for (const id of [
         ...IDS,
         ` ${sid}`,
@@ -97,19 +97,19 @@ describeAttacks('ATK-73 an id that passes for the key of something else (CVE-202
       ]) {
         const place = { sid: id, gen: 1, par: '', sat: NOW * 1000 }
         const forged = forge({ claims: { ...CLAIMS, type: 'refresh', ...place } })
-        expect(await outcomeOf(tokens.refresh(forged)), JSON.stringify(id)).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.sessions.refresh(forged)), JSON.stringify(id)).toBe('TOKEN_REVOKED')
       }
-      expect(await outcomeOf(tokens.refresh(honest.refreshToken))).toBe('ok')
+      expect(await outcomeOf(tokens.sessions.refresh(honest.refreshToken))).toBe('ok')
     })
 
     ownAttack('log-ins of users with such names see only their own sessions', async () => {
       const tokens = await openManager(kind, createPlace(), createClock())
       const users = IDS
-      await Promise.all(users.map((uid) => tokens.createTokenPair({ uid }, { userAgent: uid, ip: uid })))
-      const listed = await Promise.all(users.map((uid) => tokens.listSessions(uid)))
+      await Promise.all(users.map((uid) => tokens.sessions.open({ uid }, { userAgent: uid, ip: uid })))
+      const listed = await Promise.all(users.map((uid) => tokens.sessions.list(uid)))
       expect(listed.map((sessions) => sessions.length)).toEqual(users.map(() => 1))
-      expect(await tokens.listSessions('nobody')).toEqual([])
-      expect(await tokens.listSessions('ADA')).toEqual([])
+      expect(await tokens.sessions.list('nobody')).toEqual([])
+      expect(await tokens.sessions.list('ADA')).toEqual([])
     })
   })
 })

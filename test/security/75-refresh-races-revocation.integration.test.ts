@@ -38,10 +38,10 @@ function createGate(): { readonly opened: Promise<void>; readonly open: () => vo
 }
 
 const ENDS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => Promise<unknown>>> = {
-  logout: async (tokens, { accessToken }) => tokens.logout(await tokens.verifyToken(accessToken)),
-  revokeUser: (tokens) => tokens.revokeUser('ada'),
-  revokeAll: (tokens) => tokens.revokeAll(),
-  revokeKey: (tokens) => tokens.revokeKey(tokens.keyId ?? ''),
+  logout: async (tokens, { accessToken }) => tokens.logout(await tokens.verify(accessToken)),
+  revokeUser: (tokens) => tokens.revoke.user('ada'),
+  revokeAll: (tokens) => tokens.revoke.all(),
+  revokeKey: (tokens) => tokens.revoke.key(tokens.keys.current ?? ''),
 }
 
 /** A refresh that is stopped somewhere while another process ends the session; what is accepted afterwards. */
@@ -51,8 +51,8 @@ async function interleave(kind: StoreKind, end: keyof typeof ENDS, stopAt: numbe
   const tokens = await openManager(kind, place, clock)
   const stop = withStop(await kind.open(place, clock), stopAt)
   const other = await openManager({ ...kind, open: async () => stop.store }, place, clock)
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
-  const refreshing = other.refresh(pair.refreshToken).then(
+  const pair = await tokens.sessions.open({ uid: 'ada' })
+  const refreshing = other.sessions.refresh(pair.refreshToken).then(
     (fresh) => fresh,
     () => null,
   )
@@ -65,8 +65,8 @@ async function interleave(kind: StoreKind, end: keyof typeof ENDS, stopAt: numbe
       one === null
         ? []
         : [
-            outcomeOf(tokens.verifyToken(one.accessToken)),
-            outcomeOf(tokens.refresh(one.refreshToken ?? pair.refreshToken)),
+            outcomeOf(tokens.verify(one.accessToken)),
+            outcomeOf(tokens.sessions.refresh(one.refreshToken ?? pair.refreshToken)),
           ],
     ),
   )

@@ -7,8 +7,8 @@ import { describeAttacks, ownAttack } from './harness/attack.js'
 import { createPlace, describeStores, openManager } from './harness/stores.js'
 
 const tryPair = async (tokens: TokenManager, { accessToken, refreshToken }: TokenPair): Promise<string[]> => [
-  await outcomeOf(tokens.verifyToken(accessToken)),
-  await outcomeOf(tokens.refresh(refreshToken)),
+  await outcomeOf(tokens.verify(accessToken)),
+  await outcomeOf(tokens.sessions.refresh(refreshToken)),
 ]
 
 describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
@@ -17,16 +17,16 @@ describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-202
       const place = createPlace()
       const clock = createClock()
       const before = await openManager(kind, place, clock)
-      const used = await before.createTokenPair({ uid: 'ada' })
+      const used = await before.sessions.open({ uid: 'ada' })
       const next = await advance({ tokens: before, clock }, used.refreshToken)
       const newest = await advance({ tokens: before, clock }, next.refreshToken)
-      const untouched = await before.createTokenPair({ uid: 'ada' })
+      const untouched = await before.sessions.open({ uid: 'ada' })
       clock.seconds += 60
       const after = await openManager(kind, place, clock)
       // An honest session goes on.
       expect(await tryPair(after, untouched)).toEqual(['ok', 'ok'])
-      expect(await outcomeOf(after.verifyToken(newest.accessToken))).toBe('ok')
-      expect(await outcomeOf(after.refresh(used.refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+      expect(await outcomeOf(after.verify(newest.accessToken))).toBe('ok')
+      expect(await outcomeOf(after.sessions.refresh(used.refreshToken))).toBe('REFRESH_TOKEN_REUSED')
       expect(await tryPair(after, newest)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
       // And the verdict outlives the next restart.
       const last = await openManager(kind, place, clock)
@@ -39,21 +39,21 @@ describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-202
       const before = await openManager(kind, place, clock)
       const pairs: TokenPair[] = []
       const login = async (uid: string): Promise<TokenPair> => {
-        const pair = await before.createTokenPair({ uid })
+        const pair = await before.sessions.open({ uid })
         pairs.push(pair)
         return pair
       }
-      await before.logout(await before.verifyToken((await login('ada')).accessToken))
+      await before.logout(await before.verify((await login('ada')).accessToken))
       const single = await login('bob')
-      await before.revokeToken(await before.verifyToken(single.accessToken))
-      await before.revokeToken(await before.verifyToken(single.refreshToken, { type: 'refresh' }))
+      await before.revoke.token(await before.verify(single.accessToken))
+      await before.revoke.token(await before.verify(single.refreshToken, { type: 'refresh' }))
       await login('cleo')
-      await before.revokeUser('cleo')
-      const bystander = await before.createTokenPair({ uid: 'dora' })
+      await before.revoke.user('cleo')
+      const bystander = await before.sessions.open({ uid: 'dora' })
       const after = await openManager(kind, place, clock)
       for (const pair of pairs) expect(await tryPair(after, pair)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
       expect(await tryPair(after, bystander)).toEqual(['ok', 'ok'])
-      await after.revokeAll()
+      await after.revoke.all()
       const last = await openManager(kind, place, clock)
       expect(await tryPair(last, bystander)).toEqual(['TOKEN_REVOKED', 'TOKEN_REVOKED'])
     })
@@ -62,16 +62,16 @@ describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-202
       const place = createPlace()
       const clock = createClock()
       const first = await openManager(kind, place, clock)
-      const { refreshToken } = await first.createTokenPair({ uid: 'ada' })
+      const { refreshToken } = await first.sessions.open({ uid: 'ada' })
       const next = await advance({ tokens: first, clock }, refreshToken)
       await advance({ tokens: first, clock }, next.refreshToken)
       clock.seconds += 59
       const second = await openManager(kind, place, clock)
-      expect(await outcomeOf(second.refresh(refreshToken))).toBe('REFRESH_SUPERSEDED')
+      expect(await outcomeOf(second.sessions.refresh(refreshToken))).toBe('REFRESH_SUPERSEDED')
       clock.seconds += 1
       // Counted from the rotation, not from the start of a process.
       const third = await openManager(kind, place, clock)
-      expect(await outcomeOf(third.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+      expect(await outcomeOf(third.sessions.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
     })
   })
 
@@ -84,8 +84,8 @@ describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-202
       )
       const store = createMemoryStore({ allowInProduction: true })
       const { tokens } = createRevocable({}, { store })
-      const pair = await tokens.createTokenPair({ uid: 'ada' })
-      expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+      const pair = await tokens.sessions.open({ uid: 'ada' })
+      expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('ok')
       // What it has forgotten is unknown, and unknown is not "no".
       await store.close()
       expect(await tryPair(tokens, pair)).toEqual(['REVOCATION_UNAVAILABLE', 'REVOCATION_UNAVAILABLE'])
@@ -97,9 +97,9 @@ describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-202
   ownAttack('a session whose store was replaced by an empty one', async () => {
     const clock = createClock()
     const before = createRevocable({}, { clock })
-    const pair = await before.tokens.createTokenPair({ uid: 'ada' })
-    expect(await outcomeOf(before.tokens.refresh(pair.refreshToken))).toBe('ok')
+    const pair = await before.tokens.sessions.open({ uid: 'ada' })
+    expect(await outcomeOf(before.tokens.sessions.refresh(pair.refreshToken))).toBe('ok')
     const { tokens } = createRevocable({}, { clock })
-    expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.sessions.refresh(pair.refreshToken))).toBe('TOKEN_REVOKED')
   })
 })

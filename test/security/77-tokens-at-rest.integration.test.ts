@@ -20,22 +20,22 @@ async function live(tokens: TokenManager, clock: ReturnType<typeof createClock>)
     return pair
   }
   const client = { ip: '192.0.2.7', userAgent: 'Browser' }
-  const first = keep(await tokens.createTokenPair({ uid: 'ada' }, client))
+  const first = keep(await tokens.sessions.open({ uid: 'ada' }, client))
   const next = keep(await advance({ tokens, clock }, first.refreshToken))
   keep(await advance({ tokens, clock }, next.refreshToken))
   clock.seconds += 60
   // Found stolen, and revoked for it.
-  expect(await outcomeOf(tokens.refresh(first.refreshToken, client))).toBe('REFRESH_TOKEN_REUSED')
-  const second = keep(await tokens.createTokenPair({ uid: 'bob', role: 'admin' }))
-  await tokens.logout(await tokens.verifyToken(second.accessToken))
+  expect(await outcomeOf(tokens.sessions.refresh(first.refreshToken, client))).toBe('REFRESH_TOKEN_REUSED')
+  const second = keep(await tokens.sessions.open({ uid: 'bob', role: 'admin' }))
+  await tokens.logout(await tokens.verify(second.accessToken))
   const singles = [tokens.createAccessToken({ uid: 'ada' }), tokens.createRefreshToken({ uid: 'ada' })]
   made.push(...singles)
-  const revoked = await tokens.verifyToken(singles[0] ?? '')
-  await tokens.revokeToken(revoked)
-  keep(await tokens.createTokenPair({ uid: 'cleo' }))
-  await tokens.revokeUser('cleo')
-  const open = keep(await tokens.createTokenPair({ uid: 'dora' }))
-  await tokens.listSessions('dora')
+  const revoked = await tokens.verify(singles[0] ?? '')
+  await tokens.revoke.token(revoked)
+  keep(await tokens.sessions.open({ uid: 'cleo' }))
+  await tokens.revoke.user('cleo')
+  const open = keep(await tokens.sessions.open({ uid: 'dora' }))
+  await tokens.sessions.list('dora')
   return { made, kept: [String(revoked.jti), String(openToken(open.accessToken).claims['sid'])] }
 }
 
@@ -93,13 +93,13 @@ describeAttacks('ATK-77 a stolen database with tokens in it (CWE-312, RFC 9700 Â
     const clock = createClock()
     const seen: unknown[] = []
     const { tokens } = createRevocable({}, { clock, store: record(createMemoryStore({ clock }), seen) })
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(accessToken))).toBe('ok')
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('ok')
     const texts = JSON.stringify(seen).match(/[\w-]{8,}/g) ?? []
     expect(texts).toContain(openToken(accessToken).claims['sid'])
     for (const text of texts) {
-      expect(await outcomeOf(tokens.verifyToken(text))).toBe('TOKEN_INVALID')
-      expect(await outcomeOf(tokens.refresh(text))).toBe('TOKEN_INVALID')
+      expect(await outcomeOf(tokens.verify(text))).toBe('TOKEN_INVALID')
+      expect(await outcomeOf(tokens.sessions.refresh(text))).toBe('TOKEN_INVALID')
     }
   })
 })

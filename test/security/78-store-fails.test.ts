@@ -6,6 +6,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const UNAVAILABLE = 'REVOCATION_UNAVAILABLE'
 // For what never comes; whatever comes is waited for. In milliseconds.
@@ -44,7 +45,7 @@ async function createBroken(method: Method, fault: (...args: never[]) => unknown
   const clock = createClock()
   const store = createMemoryStore({ clock })
   const healthy = createRevocable({}, { clock, store }).tokens
-  const pair = await healthy.createTokenPair({ uid: 'ada' })
+  const pair = await healthy.sessions.open({ uid: 'ada' })
   const sessions = { ...store.sessions!, ...(method in store.sessions! && { [method]: fault }) }
   const broken = { ...store, ...(method in store && { [method]: fault }), sessions } as RevocationStore
   const options = timeout === undefined ? {} : { JWT_REVOCATION_TIMEOUT: timeout / 1000 }
@@ -55,12 +56,12 @@ async function createBroken(method: Method, fault: (...args: never[]) => unknown
 /** What needs each method of a store. */
 const CALLS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => Promise<unknown>>> = {
   lookup: (tokens, { accessToken }) => tokens.accessTokenRequired(withBearer(accessToken)),
-  prepare: (tokens, { accessToken }) => tokens.verifyToken(accessToken),
-  revoke: (tokens) => tokens.revokeUser('ada'),
-  rotate: (tokens, { refreshToken }) => tokens.refresh(refreshToken),
-  open: (tokens) => tokens.createTokenPair({ uid: 'ada' }),
-  list: (tokens) => tokens.listSessions('ada'),
-  get: (tokens, { refreshToken }) => tokens.inspectToken(refreshToken),
+  prepare: (tokens, { accessToken }) => tokens.verify(accessToken),
+  revoke: (tokens) => tokens.revoke.user('ada'),
+  rotate: (tokens, { refreshToken }) => tokens.sessions.refresh(refreshToken),
+  open: (tokens) => tokens.sessions.open({ uid: 'ada' }),
+  list: (tokens) => tokens.sessions.list('ada'),
+  get: (tokens, { refreshToken }) => internalsOf(tokens).inspectToken(refreshToken),
 }
 
 /** Runs an attack, and counts the rejections that nobody took care of. */
@@ -88,7 +89,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
         Object.entries(FAULTS).map(async ([name, fault]) => {
           const { tokens, healthy, pair } = await createBroken(method as Method, fault, DEADLINE)
           expect(await outcomeOf(call(healthy, pair)), method).toBe('ok')
-          const again = await healthy.createTokenPair({ uid: 'ada' })
+          const again = await healthy.sessions.open({ uid: 'ada' })
           const events: string[] = []
           tokens.on('storeUnavailable', ({ operation }) => events.push(operation))
           expect(await outcomeOf(call(tokens, again)), `${method} ${name}`).toBe(UNAVAILABLE)
@@ -104,7 +105,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
 
   ownAttack('answers to a check that are none', async () => {
     const { tokens, pair } = await createBroken('lookup', fill(undefined))
-    expect(await outcomeOf(tokens.verifyToken(pair.accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('ok')
     const answers: readonly ((keys: readonly unknown[]) => unknown)[] = [
       ...[undefined, null, false, true, 0, '', 'no', {}, [], new Set(), Symbol.iterator].map(
         (value) => () => value,
@@ -122,9 +123,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
     for (const [at, answer] of answers.entries()) {
       for (const given of [answer, async (keys: readonly unknown[]) => answer(keys)]) {
         const broken = await createBroken('lookup', given)
-        expect(await outcomeOf(broken.tokens.verifyToken(broken.pair.accessToken)), String(at)).toBe(
-          UNAVAILABLE,
-        )
+        expect(await outcomeOf(broken.tokens.verify(broken.pair.accessToken)), String(at)).toBe(UNAVAILABLE)
       }
     }
   })
@@ -134,7 +133,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
       const { tokens, pair } = await createBroken('lookup', fill(undefined))
       const ask = (callback: () => unknown): Promise<string> => {
         tokens.setTokenBlocklist(callback as () => boolean)
-        return outcomeOf(tokens.verifyToken(pair.accessToken))
+        return outcomeOf(tokens.verify(pair.accessToken))
       }
       expect(await ask(() => false)).toBe('ok')
       expect(await ask(async () => false)).toBe('ok')
@@ -162,7 +161,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
       const hasty = await createBroken('lookup', fill(undefined), DEADLINE)
       for (const [name, fault] of Object.entries(FAULTS)) {
         hasty.tokens.setTokenBlocklist(fault as () => boolean)
-        expect(await outcomeOf(hasty.tokens.verifyToken(hasty.pair.accessToken)), name).toBe(UNAVAILABLE)
+        expect(await outcomeOf(hasty.tokens.verify(hasty.pair.accessToken)), name).toBe(UNAVAILABLE)
       }
       // The first answer counts, and only once.
       type Settle = (value: unknown) => void
@@ -215,7 +214,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
       list: [undefined, null, {}, 'x', [null], [{}], [{ sid: 7 }], { length: 0 }],
     }
     const good = await createBroken('rotate', async () => state)
-    expect(await outcomeOf(good.tokens.refresh(good.pair.refreshToken))).toBe('ok')
+    expect(await outcomeOf(good.tokens.sessions.refresh(good.pair.refreshToken))).toBe('ok')
     for (const [method, values] of Object.entries(answers)) {
       for (const [at, value] of values.entries()) {
         const { tokens, pair } = await createBroken(method as Method, async () => value)

@@ -42,62 +42,61 @@ const UNAVAILABLE = 'REVOCATION_UNAVAILABLE'
 describeAttacks('ATK-79 an empty memory in place of a lost store (CWE-636, OpenTranscribe PR 336)', () => {
   ownAttack('what the store said before does not stand in for what it cannot say now', async () => {
     const { tokens, elsewhere, setCut } = createCut()
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const check = (): Promise<string> => outcomeOf(tokens.accessTokenRequired(withBearer(accessToken)))
     for (let times = 0; times < 3; times++) expect(await check()).toBe('ok')
     setCut(true)
     for (let times = 0; times < 3; times++) expect(await check()).toBe(UNAVAILABLE)
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe(UNAVAILABLE)
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe(UNAVAILABLE)
     expect(await outcomeOf(tokens.accessTokenOptional(withBearer(accessToken)))).toBe(UNAVAILABLE)
-    await elsewhere.revokeUser('ada')
+    await elsewhere.revoke.user('ada')
     expect(await check()).toBe(UNAVAILABLE)
     setCut(false)
     expect(await check()).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('TOKEN_REVOKED')
   })
 
   ownAttack('nobody logs in or refreshes into a memory that only one process has', async () => {
     const { tokens, elsewhere, clock, setCut } = createCut()
-    const before = await tokens.createTokenPair({ uid: 'ada' })
+    const before = await tokens.sessions.open({ uid: 'ada' })
     let issued = 0
     tokens.on('issued', () => issued++)
     setCut(true)
-    expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }))).toBe(UNAVAILABLE)
-    expect(await outcomeOf(tokens.refresh(before.refreshToken))).toBe(UNAVAILABLE)
-    expect(await outcomeOf(tokens.listSessions('ada'))).toBe(UNAVAILABLE)
+    expect(await outcomeOf(tokens.sessions.open({ uid: 'ada' }))).toBe(UNAVAILABLE)
+    expect(await outcomeOf(tokens.sessions.refresh(before.refreshToken))).toBe(UNAVAILABLE)
+    expect(await outcomeOf(tokens.sessions.list('ada'))).toBe(UNAVAILABLE)
     expect(issued).toBe(0)
     setCut(false)
     // What was not rotated is not used up.
     clock.seconds += 60
-    expect(await outcomeOf(elsewhere.refresh(before.refreshToken))).toBe('ok')
-    expect(await elsewhere.listSessions('ada')).toHaveLength(1)
+    expect(await outcomeOf(elsewhere.sessions.refresh(before.refreshToken))).toBe('ok')
+    expect(await elsewhere.sessions.list('ada')).toHaveLength(1)
   })
 
   ownAttack('a revocation is never kept for later, nor only here', async () => {
     const { tokens, elsewhere, setCut } = createCut()
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const payload = await tokens.verifyToken(accessToken)
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    const payload = await tokens.verify(accessToken)
     let told = 0
     tokens.on('revoked', () => told++)
     setCut(true)
     const attempts = [
       () => tokens.logout(payload),
-      () => tokens.revokeToken(payload),
-      () => tokens.revokeSession(payload),
-      () => tokens.revokeOtherSessions(payload),
-      () => tokens.revokeUser('ada'),
-      () => tokens.revokeKey(tokens.keyId ?? ''),
-      () => tokens.revokeAll(),
+      () => tokens.revoke.token(payload),
+      () => tokens.revoke.session(payload),
+      () => tokens.sessions.endOthers(payload),
+      () => tokens.revoke.user('ada'),
+      () => tokens.revoke.key(tokens.keys.current ?? ''),
+      () => tokens.revoke.all(),
     ]
     for (const attempt of attempts) expect(await outcomeOf(attempt())).toBe(UNAVAILABLE)
     expect(told).toBe(0)
     setCut(false)
     // Both say the same, so that whoever called knows what he has to repeat.
-    for (const manager of [tokens, elsewhere])
-      expect(await outcomeOf(manager.verifyToken(accessToken))).toBe('ok')
+    for (const manager of [tokens, elsewhere]) expect(await outcomeOf(manager.verify(accessToken))).toBe('ok')
     await attempts[0]?.()
     for (const manager of [tokens, elsewhere]) {
-      expect(await outcomeOf(manager.verifyToken(accessToken))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(manager.verify(accessToken))).toBe('TOKEN_REVOKED')
     }
   })
 
@@ -105,10 +104,10 @@ describeAttacks('ATK-79 an empty memory in place of a lost store (CWE-636, OpenT
     const { tokens, setCut, elsewhere } = createCut()
     setCut(true)
     const token = elsewhere.createAccessToken({ uid: 'ada' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe(UNAVAILABLE)
+    expect(await outcomeOf(tokens.verify(token))).toBe(UNAVAILABLE)
     setCut(false)
     expect(await outcomeOf(tokens.ready())).toBe('ok')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     for (const store of [
       {},
       [],
@@ -127,21 +126,21 @@ describeAttacks('ATK-79 an empty memory in place of a lost store (CWE-636, OpenT
       const place = createPlace()
       const clock = createClock()
       const tokens = await openManager(kind, place, clock)
-      const revoked = await tokens.createTokenPair({ uid: 'ada' })
-      const bystander = await tokens.createTokenPair({ uid: 'bob' })
+      const revoked = await tokens.sessions.open({ uid: 'ada' })
+      const bystander = await tokens.sessions.open({ uid: 'bob' })
       const single = tokens.createAccessToken({ uid: 'bob' })
-      await tokens.logout(await tokens.verifyToken(revoked.accessToken))
-      expect(await outcomeOf(tokens.verifyToken(bystander.accessToken))).toBe('ok')
+      await tokens.logout(await tokens.verify(revoked.accessToken))
+      expect(await outcomeOf(tokens.verify(bystander.accessToken))).toBe('ok')
       clock.seconds += 60
       await kind.wipe(place)
       // Nobody knows any more who was revoked: so everybody is.
       for (const token of [revoked.accessToken, bystander.accessToken, single]) {
-        expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
       }
-      expect(await outcomeOf(tokens.refresh(bystander.refreshToken))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.sessions.refresh(bystander.refreshToken))).toBe('TOKEN_REVOKED')
       clock.seconds += 1
-      const fresh = await tokens.createTokenPair({ uid: 'ada' })
-      expect(await outcomeOf(tokens.verifyToken(fresh.accessToken))).toBe('ok')
+      const fresh = await tokens.sessions.open({ uid: 'ada' })
+      expect(await outcomeOf(tokens.verify(fresh.accessToken))).toBe('ok')
     })
   })
 })

@@ -13,18 +13,18 @@ describeAttacks(
   () => {
     ownAttack('a token without an id is ended by its user, its key, its session and everybody', async () => {
       const ends: readonly ((tokens: TokenManager) => Promise<unknown>)[] = [
-        (tokens) => tokens.revokeUser('ada'),
-        (tokens) => tokens.revokeAll(),
-        (tokens) => tokens.revokeKey(tokens.keyId ?? ''),
-        (tokens) => tokens.revokeSession('a session'),
+        (tokens) => tokens.revoke.user('ada'),
+        (tokens) => tokens.revoke.all(),
+        (tokens) => tokens.revoke.key(tokens.keys.current ?? ''),
+        (tokens) => tokens.revoke.session('a session'),
         (tokens) => tokens.logout({ sid: 'a session' }),
       ]
       for (const end of ends) {
         const tokens = createTokens()
         const token = forge({ claims: { ...ANONYMOUS, sid: 'a session' } })
-        expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+        expect(await outcomeOf(tokens.verify(token))).toBe('ok')
         await end(tokens)
-        expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+        expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
       }
     })
 
@@ -32,21 +32,21 @@ describeAttacks(
       const tokens = createTokens()
       const told: unknown[] = []
       tokens.on('revoked', (event) => told.push(event))
-      const payload = await tokens.verifyToken(forge({ claims: ANONYMOUS }))
-      await expect(tokens.revokeToken(payload)).rejects.toThrow(TypeError)
+      const payload = await tokens.verify(forge({ claims: ANONYMOUS }))
+      await expect(tokens.revoke.token(payload)).rejects.toThrow(TypeError)
       await expect(tokens.logout(payload)).rejects.toThrow(TypeError)
       expect(told).toEqual([])
-      await tokens.logout(await tokens.verifyToken(forge()))
+      await tokens.logout(await tokens.verify(forge()))
       expect(told).toHaveLength(1)
     })
 
     ownAttack('ids that are no texts, or empty ones', async () => {
       const tokens = createTokens()
-      expect(await outcomeOf(tokens.verifyToken(forge()))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(forge()))).toBe('ok')
       for (const name of ['jti', 'sid'] as const) {
         for (const value of ['', null, 0, 1, true, [], ['honest-token'], {}, { toString: 'honest-token' }]) {
           const token = forge({ claims: { ...CLAIMS, [name]: value } })
-          expect(await outcomeOf(tokens.verifyToken(token)), `${name} ${JSON.stringify(value)}`).toBe(
+          expect(await outcomeOf(tokens.verify(token)), `${name} ${JSON.stringify(value)}`).toBe(
             'TOKEN_INVALID',
           )
         }
@@ -62,9 +62,9 @@ describeAttacks(
         forge({ claims: { ...CLAIMS, iat: NOW } }),
         forge({ claims: { ...CLAIMS, type: 'refresh' } }),
       ]
-      const verify = (token: string): Promise<string> => outcomeOf(tokens.verifyToken(token, { type: 'any' }))
+      const verify = (token: string): Promise<string> => outcomeOf(tokens.verify(token, { type: 'any' }))
       for (const token of twins) expect(await verify(token)).toBe('ok')
-      await tokens.revokeToken(await tokens.verifyToken(twins[0] ?? ''))
+      await tokens.revoke.token(await tokens.verify(twins[0] ?? ''))
       for (const token of twins) expect(await verify(token)).toBe('TOKEN_REVOKED')
       expect(await verify(forge({ claims: { ...CLAIMS, jti: 'Honest-token' } }))).toBe('ok')
     })
@@ -73,14 +73,14 @@ describeAttacks(
       const { tokens, clock, store } = createRevocable({ JWT_SECRET_KEY: SECRET })
       const short = forge()
       const long = forge({ claims: { ...CLAIMS, exp: NOW + 7 * 86_400 } })
-      await tokens.revokeToken(await tokens.verifyToken(long))
-      await tokens.revokeToken(
-        await tokens.verifyToken(short).catch(() => ({ jti: CLAIMS.jti, exp: CLAIMS.exp })),
+      await tokens.revoke.token(await tokens.verify(long))
+      await tokens.revoke.token(
+        await tokens.verify(short).catch(() => ({ jti: CLAIMS.jti, exp: CLAIMS.exp })),
       )
       // Past the end of the short one: what it would allow to drop, the long one still needs.
       clock.seconds += 86_400
       await store.prune(100)
-      expect(await outcomeOf(tokens.verifyToken(long))).toBe('TOKEN_REVOKED')
+      expect(await outcomeOf(tokens.verify(long))).toBe('TOKEN_REVOKED')
     })
 
     ownAttack(
@@ -114,7 +114,7 @@ describeAttacks(
         ] satisfies (keyof StandardClaims)[]
         for (const name of reserved) {
           expect(() => tokens.createAccessToken({ uid: 'ada', [name]: 'chosen' })).toThrow(TypeError)
-          await expect(tokens.createTokenPair({ uid: 'ada', [name]: 'chosen' })).rejects.toThrow(TypeError)
+          await expect(tokens.sessions.open({ uid: 'ada', [name]: 'chosen' })).rejects.toThrow(TypeError)
         }
       },
     )

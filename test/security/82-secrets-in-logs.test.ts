@@ -65,7 +65,7 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
     ]
     for (const options of fields) {
       const config = new TokenConfig(options)
-      const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+      const tokens = new TokenManager({ config, store: createMemoryStore() })
       const text = [config, tokens, tokens.config, { config, tokens }].map(show).join('\n')
       expect(text).toContain('[hidden]')
       expect(findPieces(text, [...secretsOf, String(jwk.d), pem.replaceAll(/-.*-|\n/g, '')])).toEqual([])
@@ -129,7 +129,7 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
         JWT_TOKEN_LOCATION: ['headers', 'cookies', 'query', 'json'],
       })
       for (const name of NAMES) tokens.on(name, hear)
-      const pair = await tokens.createTokenPair({ uid: 'ada' }, { scopes: ['read'] })
+      const pair = await tokens.sessions.open({ uid: 'ada' }, { scopes: ['read'] })
       const { accessToken: access, refreshToken: refresh } = pair
       const other = tokens.createAccessToken({ uid: 'ada' })
       const made = [access, refresh, other]
@@ -143,7 +143,7 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
         () => tokens.accessTokenRequired(withBearer(refresh)),
         () => tokens.refreshTokenRequired(withBearer(access)),
         () => tokens.freshTokenRequired(withBearer(access)),
-        () => tokens.scopesRequired('write')(withBearer(access)),
+        () => tokens.require({ scopes: ['write'] })(withBearer(access)),
         () => tokens.accessTokenRequired(post({})),
         () => tokens.accessTokenRequired(post({ 'x-csrf-token': csrfOf(other) })),
         () => tokens.accessTokenRequired(createRequest({ path: `/?token=${access}&token=${refresh}` })),
@@ -154,23 +154,23 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
             }),
           ),
         () =>
-          tokens.authenticateUpgrade(createRequest({ cookies: { access_token_cookie: access } }), {
+          tokens.sockets.authenticate(createRequest({ cookies: { access_token_cookie: access } }), {
             origins: ['https://a.example'],
           }),
         async () => {
           const next = await advance({ tokens, clock }, refresh)
           const last = await advance({ tokens, clock }, next.refreshToken)
           made.push(next.refreshToken, last.refreshToken)
-          return tokens.refresh(refresh)
+          return tokens.sessions.refresh(refresh)
         },
         () => {
           clock.seconds += 60
-          return tokens.refresh(refresh)
+          return tokens.sessions.refresh(refresh)
         },
         () => tokens.accessTokenRequired(withBearer(access)),
         () => {
           clock.seconds += 3600
-          return tokens.verifyToken(access)
+          return tokens.verify(access)
         },
       ]
       const codes = new Set<string>()
@@ -244,9 +244,9 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
       createRequest({ method: 'POST', cookies, headers: { 'x-csrf-token': csrf } }),
     )
     expect([found?.token, found?.csrf]).toEqual([access, csrf])
-    const payload = await tokens.verifyToken(access)
+    const payload = await tokens.verify(access)
     expect(payload.csrf).toBe(csrf)
-    const upgrade = await tokens.authenticateUpgrade(withBearer(access))
+    const upgrade = await tokens.sockets.authenticate(withBearer(access))
     expect(findPieces([found, upgrade.token, { found }].map(show).join('\n'), [access, csrf])).toEqual([])
     // Hidden members are shown on demand only.
     const logged = [

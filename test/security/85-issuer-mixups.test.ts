@@ -1,5 +1,6 @@
 import { expect } from 'vitest'
-import type { Algorithm, TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { AUDIENCE, createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
@@ -7,6 +8,7 @@ import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { encode, forge, publicHalf } from './harness/forge.js'
 import { countWork } from './limits/count-work.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const A = createForeign('https://a.example', { kid: 'same' })
 const B = createForeign('https://b.example', { kid: 'same', algorithm: 'RS256' })
@@ -26,21 +28,21 @@ async function openHonest(
   const { tokens } = createReceiver(issuers, {
     config: { JWT_ENCODE_ISSUER: US, JWT_DECODE_ISSUER: US, ...config },
   })
-  expect((await tokens.verifyToken(A.sign())).sub).toBe('a:ada')
-  expect((await tokens.verifyToken(B.sign(AUD_B))).sub).toBe('b:ada')
+  expect((await tokens.verify(A.sign())).sub).toBe('a:ada')
+  expect((await tokens.verify(B.sign(AUD_B))).sub).toBe('b:ada')
   const own = tokens.createAccessToken({ uid: 'ada' })
-  expect((await tokens.verifyToken(own)).sub).toBe('ada')
+  expect((await tokens.verify(own)).sub).toBe('ada')
   return tokens
 }
 
 /** Refused at every entry point, and always as a token, not with an exception. */
 async function refuse(tokens: TokenManager, token: string, title = ''): Promise<void> {
   const outcomes = [
-    await outcomeOf(tokens.verifyToken(token)),
+    await outcomeOf(tokens.verify(token)),
     await outcomeOf(tokens.accessTokenRequired(withBearer(token))),
-    await outcomeOf(tokens.authenticateUpgrade(withBearer(token))),
-    await outcomeOf((async () => tokens.verifyTokenWithoutRevocation(token))()),
-    (await tokens.logoutRequest(withBearer(token))) === null ? 'TOKEN_INVALID' : 'ok',
+    await outcomeOf(tokens.sockets.authenticate(withBearer(token))),
+    await outcomeOf((async () => internalsOf(tokens).verifyWithoutRevocation(token))()),
+    (await tokens.logout(withBearer(token))) === null ? 'TOKEN_INVALID' : 'ok',
   ]
   for (const outcome of outcomes) {
     expect(outcome, title).toMatch(/^TOKEN_(?:INVALID|SIGNATURE_INVALID|ISSUER_INVALID|AUDIENCE_INVALID)$/)
@@ -76,7 +78,7 @@ describeAttacks(
           [A.issuer, AUDIENCE],
           [B.issuer, AUD_B.aud],
         ]) {
-          for (const kid of ['same', undefined, tokens.keyId ?? '']) {
+          for (const kid of ['same', undefined, tokens.keys.current ?? '']) {
             const header = { alg: algorithm, typ: 'JWT', kid }
             const claims = A.claims({ iss, aud, type: 'access' })
             const key = isSecret ? SECRET : own.privateKey
@@ -93,12 +95,12 @@ describeAttacks(
         JWT_SECRET_KEY: null,
         JWT_PRIVATE_KEY: { ...own.privateKey.export({ format: 'jwk' }), kid: 'same' } as never,
       })
-      expect(tokens.keyId).toBe('same')
+      expect(tokens.keys.current).toBe('same')
       await refuse(tokens, signedBy(A, own.claims({ type: 'access' })))
       await refuse(tokens, signedBy(own, A.claims({ type: 'access' })))
-      await tokens.revokeKey('same')
-      expect(await outcomeOf(tokens.verifyToken(A.sign()))).toBe('ok')
-      expect(await outcomeOf(tokens.verifyToken(B.sign(AUD_B)))).toBe('ok')
+      await tokens.revoke.key('same')
+      expect(await outcomeOf(tokens.verify(A.sign()))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(B.sign(AUD_B)))).toBe('ok')
     })
 
     ownAttack('a key of B that A publishes verifies tokens of A alone', async () => {
@@ -108,10 +110,10 @@ describeAttacks(
         two.options({ subjectPrefix: 'b:' }),
       ]
       const { tokens } = createReceiver(issuers)
-      expect((await tokens.verifyToken(two.sign())).sub).toBe('b:ada')
+      expect((await tokens.verify(two.sign())).sub).toBe('b:ada')
       // A may do so: whoever has the key speaks for A then, and for nobody else.
       const asA = signedBy(two, A.claims(), { kid: 'of-a' })
-      expect(await tokens.verifyToken(asA)).toMatchObject({ iss: A.issuer, sub: 'a:ada' })
+      expect(await tokens.verify(asA)).toMatchObject({ iss: A.issuer, sub: 'a:ada' })
       await refuse(tokens, signedBy(two, A.claims()))
       await refuse(tokens, signedBy(two, two.claims(), { kid: 'of-a' }))
       await refuse(tokens, A.sign())
@@ -148,7 +150,7 @@ describeAttacks(
         ]
         for (const key of secrets) {
           for (const iss of [foreign.issuer, US, undefined]) {
-            for (const kid of ['same', undefined, tokens.keyId ?? '']) {
+            for (const kid of ['same', undefined, tokens.keys.current ?? '']) {
               const header = { alg: 'HS256', typ: 'JWT', kid }
               const claims = foreign.claims({ iss, type: 'access', aud: [AUDIENCE, AUD_B.aud] })
               await refuse(tokens, forge({ algorithm: 'HS256', key, header, claims }))
@@ -169,7 +171,7 @@ describeAttacks(
         [AUDIENCE, 'app'],
         ['app', AUDIENCE],
       ]) {
-        expect(await outcomeOf(tokens.verifyToken(A.sign({ aud })))).toBe('ok')
+        expect(await outcomeOf(tokens.verify(A.sign({ aud })))).toBe('ok')
       }
     })
 
@@ -186,7 +188,7 @@ describeAttacks(
         await refuse(tokens, A.forge({ claims: twice(A.issuer, iss) }))
       }
       // Whoever reads the last one and whoever verifies agree: these are claims that A has signed.
-      const { iss, sub } = await tokens.verifyToken(A.forge({ claims: twice(B.issuer, A.issuer) }))
+      const { iss, sub } = await tokens.verify(A.forge({ claims: twice(B.issuer, A.issuer) }))
       expect([iss, sub]).toEqual([A.issuer, 'a:ada'])
     })
 
@@ -197,24 +199,24 @@ describeAttacks(
         composed.options({ subjectPrefix: 'c:' }),
         decomposed.options({ subjectPrefix: 'd:' }),
       ])
-      expect((await tokens.verifyToken(composed.sign())).sub).toBe('c:ada')
-      expect((await tokens.verifyToken(decomposed.sign())).sub).toBe('d:ada')
+      expect((await tokens.verify(composed.sign())).sub).toBe('c:ada')
+      expect((await tokens.verify(decomposed.sign())).sub).toBe('d:ada')
       await refuse(tokens, composed.sign({ iss: decomposed.issuer }))
       await refuse(tokens, decomposed.sign({ iss: composed.issuer }))
       await refuse(tokens, composed.sign({ iss: 'https://xn--caf-dma.example' }))
       // The same text in the escapes of JSON is the same issuer.
       const escaped = JSON.stringify(composed.claims()).replace('\u00E9', '\\u00e9')
-      expect((await tokens.verifyToken(composed.forge({ claims: escaped }))).sub).toBe('c:ada')
+      expect((await tokens.verify(composed.forge({ claims: escaped }))).sub).toBe('c:ada')
     })
 
     ownAttack('a token without kid, where one key fits and where several do', async () => {
       const tokens = await openHonest()
       const { kid: _, ...header } = { alg: 'ES256', typ: 'at+jwt', kid: '' }
-      expect(await outcomeOf(tokens.verifyToken(A.forge({ claims: A.claims(), header })))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(A.forge({ claims: A.claims(), header })))).toBe('ok')
       await refuse(tokens, B.forge({ claims: A.claims(), header: { alg: 'RS256', typ: 'at+jwt' } }))
       const second = createForeign(A.issuer, { kid: 'second' })
       const { tokens: several } = createReceiver([A.options({ keys: { keys: [A.jwk, second.jwk] } })])
-      expect(await outcomeOf(several.verifyToken(second.sign()))).toBe('ok')
+      expect(await outcomeOf(several.verify(second.sign()))).toBe('ok')
       await refuse(several, A.forge({ claims: A.claims(), header }))
     })
 
@@ -291,7 +293,7 @@ describeAttacks(
       ] as const) {
         const token = `${header}.${encode(claims)}.${'A'.repeat(86)}`
         expect(token.length).toBeLessThanOrEqual(8192)
-        const { work, error } = await countWork(() => tokens.verifyToken(token))
+        const { work, error } = await countWork(() => tokens.verify(token))
         expect(error).toMatchObject({
           code: expect.stringMatching(/^TOKEN_(?:SIGNATURE_)?INVALID$/) as string,
         })
@@ -299,7 +301,7 @@ describeAttacks(
         if (claims !== long) expect(work.by['JSON.parse'] ?? 0).toBeLessThan(1000)
       }
       const huge = `${header}.${'A'.repeat(2 ** 20)}.AAAA`
-      const { work } = await countWork(() => outcomeOf(tokens.verifyToken(huge)))
+      const { work } = await countWork(() => outcomeOf(tokens.verify(huge)))
       expect(work.total).toBeLessThan(10_000)
     })
   },

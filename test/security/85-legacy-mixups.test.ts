@@ -8,6 +8,7 @@ import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manage
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { encode, forge } from './harness/forge.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const OLD_SECRET = 'Rk2vYw8sQe5uTz1xLm7nBc4pHd9fGj3a'
 
@@ -36,29 +37,29 @@ async function openHonest(
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...config }),
     clock,
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     issuers: [
       trustLegacyIssuer({ ...LEGACY, ...legacy }),
       createForeign('https://id.example').trust({ subjectPrefix: 'id:' }),
     ],
   })
   if (legacy.secret === undefined && !('publicKey' in legacy)) {
-    expect((await tokens.verifyToken(old())).iss).toBe('before')
+    expect((await tokens.verify(old())).iss).toBe('before')
   }
-  expect(await outcomeOf(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
   return tokens
 }
 
 /** Refused at every entry point, and always as a token, not with an exception. */
 async function refuse(tokens: TokenManager, token: string, title = ''): Promise<void> {
   const outcomes = [
-    await outcomeOf(tokens.verifyToken(token)),
+    await outcomeOf(tokens.verify(token)),
     await outcomeOf(tokens.accessTokenRequired(withBearer(token))),
     await outcomeOf(tokens.tokenRequired(withBearer(token))),
-    await outcomeOf(tokens.authenticateUpgrade(withBearer(token))),
-    await outcomeOf((async () => tokens.verifyTokenWithoutRevocation(token))()),
-    await outcomeOf(tokens.refresh(token)),
-    await outcomeOf(tokens.inspectToken(token)),
+    await outcomeOf(tokens.sockets.authenticate(withBearer(token))),
+    await outcomeOf((async () => internalsOf(tokens).verifyWithoutRevocation(token))()),
+    await outcomeOf(tokens.sessions.refresh(token)),
+    await outcomeOf(internalsOf(tokens).inspectToken(token)),
   ]
   for (const outcome of outcomes) {
     expect(outcome, title).toMatch(/^TOKEN_(?:INVALID|SIGNATURE_INVALID|ISSUER_INVALID|AUDIENCE_INVALID)$/)
@@ -68,7 +69,7 @@ async function refuse(tokens: TokenManager, token: string, title = ''): Promise<
 describeAttacks('ATK-85 a token of the application before that passes for another (RFC 8725 §3.8)', () => {
   ownAttack('the old secret signs what looks like one of our tokens', async () => {
     const tokens = await openHonest({ JWT_ENCODE_ISSUER: 'us' })
-    const { keyId } = tokens
+    const { current: keyId } = tokens.keys
     for (const claims of [{ type: 'access' }, { type: 'refresh', sid: 's', gen: 0 }]) {
       await refuse(tokens, old(claims, { kid: keyId }), 'with our kid')
       await refuse(tokens, old({ ...claims, iss: 'us' }), 'with our iss')
@@ -80,15 +81,15 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
   ownAttack('an old token is never a refresh token, nor fresh', async () => {
     const tokens = await openHonest()
     const token = old({ type: 'access', fresh: true, gen: 0, sid: 's' })
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-    expect(await outcomeOf(tokens.refresh(token))).toBe('TOKEN_ISSUER_INVALID')
+    expect(await outcomeOf(tokens.verify(token))).toBe('ok')
+    expect(await outcomeOf(tokens.sessions.refresh(token))).toBe('TOKEN_ISSUER_INVALID')
     expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(token)))).toBe('REFRESH_TOKEN_REQUIRED')
     expect(await outcomeOf(tokens.freshTokenRequired(withBearer(token)))).toBe('FRESH_TOKEN_REQUIRED')
   })
 
   ownAttack('our own key signs what looks like an old token', async () => {
     const tokens = await openHonest()
-    for (const kid of [undefined, tokens.keyId ?? '', 'before', '']) {
+    for (const kid of [undefined, tokens.keys.current ?? '', 'before', '']) {
       const header = { alg: 'HS256', typ: 'JWT', ...(kid === undefined ? {} : { kid }) }
       await refuse(tokens, forge({ key: SECRET, header, claims: CLAIMS }), `kid ${kid}`)
       await refuse(
@@ -119,7 +120,7 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
     const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
     const tokens = await openHonest({}, { secret: undefined, publicKey: pem, algorithm: 'RS256' })
     const sign = (algorithm: string) => forge({ algorithm, key: privateKey, claims: CLAIMS })
-    expect(await outcomeOf(tokens.verifyToken(sign('RS256')))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(sign('RS256')))).toBe('ok')
     await refuse(tokens, sign('RS512'))
     await refuse(tokens, sign('PS256'))
     await refuse(tokens, forge({ key: pem, claims: CLAIMS }))
@@ -131,13 +132,15 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
     const claims = { aud: 'us', jti: 'x', events: {} }
     const tokens = await openHonest()
     const nameless = old(claims, { typ: 'logout+jwt' })
-    expect(await outcomeOf(tokens.verifyIssuedJwt(nameless, wanted))).toBe('TOKEN_ISSUER_INVALID')
+    expect(await outcomeOf(internalsOf(tokens).verifyIssuedJwt(nameless, wanted))).toBe(
+      'TOKEN_ISSUER_INVALID',
+    )
     const { tokens: named } = createReceiver([
       trustLegacyIssuer({ ...LEGACY, issuer: 'old-app', withoutIss: false }),
     ])
-    expect(await outcomeOf(named.verifyToken(old({ iss: 'old-app' })))).toBe('ok')
+    expect(await outcomeOf(named.verify(old({ iss: 'old-app' })))).toBe('ok')
     const jwt = old({ ...claims, iss: 'old-app' }, { typ: 'logout+jwt' })
-    expect(await outcomeOf(named.verifyIssuedJwt(jwt, wanted))).toBe('TOKEN_ISSUER_INVALID')
+    expect(await outcomeOf(internalsOf(named).verifyIssuedJwt(jwt, wanted))).toBe('TOKEN_ISSUER_INVALID')
   })
 
   ownAttack('one key for old and new tokens cannot be configured, nor brought in later', async () => {
@@ -160,8 +163,8 @@ describeAttacks('ATK-85 a token of the application before that passes for anothe
       keys: [{ secret: SECRET, algorithm: 'HS256' }],
       issuers: [trustLegacyIssuer(LEGACY)],
     })
-    const before = tokens.keyId
-    expect(() => tokens.setKeys([{ secret: OLD_SECRET, algorithm: 'HS256' }])).toThrow(code)
-    expect(tokens.keyId).toBe(before)
+    const before = tokens.keys.current
+    expect(() => tokens.keys.set([{ secret: OLD_SECRET, algorithm: 'HS256' }])).toThrow(code)
+    expect(tokens.keys.current).toBe(before)
   })
 })

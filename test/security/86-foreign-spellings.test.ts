@@ -1,11 +1,13 @@
 import { expect } from 'vitest'
-import type { Jwk, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../packages/tokenlib/src/kit.js'
 import { createForeign, createReceiver, flipToken } from '../helpers/foreign.js'
 import { withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest } from '../helpers/requests.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { encode, forge, keyPairOf } from './harness/forge.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const FOREIGN = (['ES256', 'ES384', 'ES512'] as const).map((algorithm) =>
   createForeign(`https://${algorithm.toLowerCase()}.example`, { algorithm }),
@@ -50,9 +52,9 @@ async function outcomes(tokens: TokenManager, token: string): Promise<readonly s
     }),
   ]
   return Promise.all([
-    outcomeOf(tokens.verifyToken(token)),
+    outcomeOf(tokens.verify(token)),
     ...requestsWith(tokens, token).map((request) => outcomeOf(tokens.accessTokenRequired(request))),
-    ...upgrades.map((request) => outcomeOf(tokens.authenticateUpgrade(request, { origins }))),
+    ...upgrades.map((request) => outcomeOf(tokens.sockets.authenticate(request, { origins }))),
   ])
 }
 
@@ -115,10 +117,10 @@ describeAttacks(
         const low = foreign.sign()
         const high = flipToken(low, foreign.algorithm)
         for (const token of [low, high, low, high]) await tokens.accessTokenRequired(withBearer(token))
-        await tokens.revokeToken(await tokens.verifyToken(high))
+        await tokens.revoke.token(await tokens.verify(high))
         expect(await outcomes(tokens, low)).toEqual(only('TOKEN_REVOKED'))
         expect(await outcomes(tokens, high)).toEqual(only('TOKEN_REVOKED'))
-        expect(tokens.verifyTokenWithoutRevocation(high)).toMatchObject({ iss: foreign.issuer })
+        expect(internalsOf(tokens).verifyWithoutRevocation(high)).toMatchObject({ iss: foreign.issuer })
       }
     })
 
@@ -127,7 +129,7 @@ describeAttacks(
         const tokens = open()
         const low = foreign.sign({ jti: undefined })
         const high = flipToken(low, foreign.algorithm)
-        expect(await tokens.logoutRequest(withBearer(high))).toMatchObject({ iss: foreign.issuer })
+        expect(await tokens.logout(withBearer(high))).toMatchObject({ iss: foreign.issuer })
         expect(await outcomes(tokens, low)).toEqual(only('TOKEN_REVOKED'))
         expect(await outcomes(tokens, high)).toEqual(only('TOKEN_REVOKED'))
       }
@@ -139,9 +141,9 @@ describeAttacks(
           config: { JWT_ALGORITHM: algorithm, JWT_SECRET_KEY: null, JWT_PRIVATE_KEY: privateKey },
         })
         const token = tokens.createAccessToken({ uid: 'ada' })
-        expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
+        expect(await outcomeOf(tokens.verify(token))).toBe('ok')
         const flipped = flipToken(token, algorithm)
-        expect(await outcomeOf(tokens.verifyToken(flipped))).toBe('TOKEN_SIGNATURE_INVALID')
+        expect(await outcomeOf(tokens.verify(flipped))).toBe('TOKEN_SIGNATURE_INVALID')
         expect((await tokens.getTokenFromRequest(withBearer(flipped)))?.token).toBe(flipped)
       }
     })
@@ -165,12 +167,12 @@ describeAttacks(
             [number, number],
           ]) {
             const forged = token.slice(0, at) + encode(Buffer.concat(parts))
-            expect(await outcomeOf(tokens.verifyToken(forged))).toBe('TOKEN_SIGNATURE_INVALID')
+            expect(await outcomeOf(tokens.verify(forged))).toBe('TOKEN_SIGNATURE_INVALID')
           }
         }
         for (const shorter of [bytes.subarray(1), bytes.subarray(0, -1), Buffer.concat([bytes, bytes])]) {
           const forged = token.slice(0, at) + encode(shorter)
-          expect(await outcomeOf(tokens.verifyToken(forged))).toBe('TOKEN_SIGNATURE_INVALID')
+          expect(await outcomeOf(tokens.verify(forged))).toBe('TOKEN_SIGNATURE_INVALID')
         }
       }
     })
@@ -196,8 +198,8 @@ describeAttacks(
           ]
           for (const sign of signs) {
             const [token, shorter] = findLeadingZero(sign)
-            expect(await outcomeOf(tokens.verifyToken(token))).toBe('ok')
-            expect(await outcomeOf(tokens.verifyToken(shorter))).toBe('TOKEN_SIGNATURE_INVALID')
+            expect(await outcomeOf(tokens.verify(token))).toBe('ok')
+            expect(await outcomeOf(tokens.verify(shorter))).toBe('TOKEN_SIGNATURE_INVALID')
           }
         }
       },
@@ -220,7 +222,7 @@ describeAttacks(
           token.slice(0, at) + token.slice(at).replaceAll('_', '/'),
         ]) {
           if (spelling === token) continue
-          expect(await outcomeOf(tokens.verifyToken(spelling)), spelling).toBe('TOKEN_INVALID')
+          expect(await outcomeOf(tokens.verify(spelling)), spelling).toBe('TOKEN_INVALID')
         }
       }
     })

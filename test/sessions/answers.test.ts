@@ -4,6 +4,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, NOW } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { signClaims } from '../helpers/sign-claims.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 type Sessions = NonNullable<RevocationStore['sessions']>
 
@@ -23,7 +24,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
     'open: %j',
     async (answer) => {
       const { tokens, unavailable } = createWith({ open: async () => answer as never })
-      expect(await outcomeOf(tokens.createTokenPair({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
+      expect(await outcomeOf(tokens.sessions.open({ uid: 'ada' }))).toBe('REVOCATION_UNAVAILABLE')
       expect(unavailable).toEqual([
         {
           operation: 'open',
@@ -37,7 +38,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
     'list: %j',
     async (answer) => {
       const { tokens, unavailable } = createWith({ list: async () => answer as never })
-      expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
+      expect(await outcomeOf(tokens.sessions.list('ada'))).toBe('REVOCATION_UNAVAILABLE')
       expect(unavailable).toEqual([
         {
           operation: 'list',
@@ -57,8 +58,8 @@ describe('an answer that is none is told with the operation and what is wrong wi
     { outcome: 'reused' },
   ])('rotate: %j', async (answer) => {
     const { tokens, unavailable } = createWith({ rotate: async () => answer as never })
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-    expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
     expect(unavailable).toEqual([
       {
         operation: 'rotate',
@@ -77,15 +78,15 @@ describe('an answer that is none is told with the operation and what is wrong wi
       const { tokens } = createWith({ rotate: async () => answer, present: async () => answer })
       const previous: unknown[] = []
       tokens.on('reuseDetected', (event) => previous.push(event.previous))
-      const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-      expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
+      const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+      expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('REFRESH_TOKEN_REUSED')
       expect(previous).toEqual([null])
     },
   )
 
   test.each([undefined, {}, { sid: 's' }, { user: 'ada' }, []])('get: %j', async (answer) => {
     const { tokens, unavailable } = createWith({ get: async () => answer as never })
-    expect(await outcomeOf(tokens.getSession('s'))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.get('s'))).toBe('REVOCATION_UNAVAILABLE')
     expect(unavailable).toEqual([
       { operation: 'get', cause: new TypeError('sessions.get() must return a session or null') },
     ])
@@ -95,8 +96,8 @@ describe('an answer that is none is told with the operation and what is wrong wi
     'present: %j',
     async (answer) => {
       const { tokens, unavailable } = createWith({ present: async () => answer as never })
-      const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-      const presented = tokens.verifyToken(refreshToken, { type: 'refresh' })
+      const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+      const presented = tokens.verify(refreshToken, { type: 'refresh' })
       expect(await outcomeOf(presented)).toBe('REVOCATION_UNAVAILABLE')
       expect(unavailable).toEqual([
         {
@@ -112,7 +113,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
   test('a store that no longer keeps sessions', async () => {
     const { tokens, store, unavailable } = createWith({})
     Object.assign(store, { sessions: undefined })
-    expect(await outcomeOf(tokens.listSessions('ada'))).toBe('REVOCATION_UNAVAILABLE')
+    expect(await outcomeOf(tokens.sessions.list('ada'))).toBe('REVOCATION_UNAVAILABLE')
     expect(unavailable).toEqual([{ operation: 'list', cause: new TypeError('The store keeps no sessions') }])
   })
 })
@@ -120,34 +121,34 @@ describe('an answer that is none is told with the operation and what is wrong wi
 describe('what is listed', () => {
   test('a session that was not used for too long is listed no more, but revoked with the others', async () => {
     const { tokens, clock } = createRevocable({ JWT_REFRESH_IDLE_EXPIRES: '1h' })
-    const idle = await tokens.createTokenPair({ uid: 'ada' })
+    const idle = await tokens.sessions.open({ uid: 'ada' })
     clock.seconds = NOW + 1800
-    const mine = await tokens.createTokenPair({ uid: 'ada' })
+    const mine = await tokens.sessions.open({ uid: 'ada' })
     clock.seconds = NOW + 3600
-    expect(await tokens.listSessions('ada')).toHaveLength(2)
+    expect(await tokens.sessions.list('ada')).toHaveLength(2)
     clock.seconds = NOW + 3600.001
-    const [listed, ...more] = await tokens.listSessions('ada')
-    const payload = tokens.verifyTokenWithoutRevocation(mine.accessToken, { allowExpired: true })
+    const [listed, ...more] = await tokens.sessions.list('ada')
+    const payload = internalsOf(tokens).verifyWithoutRevocation(mine.accessToken, { allowExpired: true })
     expect([listed?.id, more]).toEqual([payload.sid, []])
     const revoked: string[] = []
     tokens.on('revoked', ({ id }) => revoked.push(id))
-    expect(await tokens.revokeOtherSessions(payload)).toBe(1)
-    const { sid } = tokens.verifyTokenWithoutRevocation(idle.accessToken, { allowExpired: true })
+    expect(await tokens.sessions.endOthers(payload)).toBe(1)
+    const { sid } = internalsOf(tokens).verifyWithoutRevocation(idle.accessToken, { allowExpired: true })
     expect(revoked).toEqual([sid])
   })
 
   test('an end is shown for as long as a Date can show it', async () => {
     const { tokens } = createRevocable()
-    await tokens.createTokenPair({ uid: 'ada' }, { refresh: { expiresAt: new Date(8.64e15) } })
-    expect(await tokens.listSessions('ada')).toMatchObject([{ expiresAt: new Date(8.64e15) }])
+    await tokens.sessions.open({ uid: 'ada' }, { refresh: { expiresAt: new Date(8.64e15) } })
+    expect(await tokens.sessions.list('ada')).toMatchObject([{ expiresAt: new Date(8.64e15) }])
   })
 
   test('an empty text is nothing known, and anything but a text is a mistake that is named', async () => {
     const { tokens } = createRevocable()
-    await tokens.createTokenPair({ uid: 'ada' }, { ip: '', userAgent: '' })
-    expect(await tokens.listSessions('ada')).toMatchObject([{ ip: null, userAgent: null }])
+    await tokens.sessions.open({ uid: 'ada' }, { ip: '', userAgent: '' })
+    expect(await tokens.sessions.list('ada')).toMatchObject([{ ip: null, userAgent: null }])
     for (const option of ['ip', 'userAgent']) {
-      await expect(tokens.createTokenPair({ uid: 'ada' }, { [option]: 7 })).rejects.toThrow(
+      await expect(tokens.sessions.open({ uid: 'ada' }, { [option]: 7 })).rejects.toThrow(
         new TypeError(`${option} must be a string`),
       )
     }
@@ -182,7 +183,7 @@ describe('the other sessions of a user are revoked page by page', () => {
   test('a full page is followed by the next one, which may be empty', async () => {
     for (const rest of [0, 1, 99]) {
       const { tokens, asked, batches } = createPaged(toPage(0, 100), toPage(100, rest))
-      expect(await tokens.revokeOtherSessions(OWN)).toBe(99 + rest)
+      expect(await tokens.sessions.endOthers(OWN)).toBe(99 + rest)
       expect(asked).toEqual([null, 's99'])
       expect(batches.flat()).toHaveLength(99 + rest)
       expect(batches.flat()).not.toContain('s3')
@@ -192,14 +193,14 @@ describe('the other sessions of a user are revoked page by page', () => {
   test('where there are no others, nothing is revoked', async () => {
     for (const page of [[], toPage(3, 1)]) {
       const { tokens, asked, batches } = createPaged(page)
-      expect(await tokens.revokeOtherSessions(OWN)).toBe(0)
+      expect(await tokens.sessions.endOthers(OWN)).toBe(0)
       expect([asked, batches]).toEqual([[null], []])
     }
   })
 
   test('a store that repeats the last session of a page is told so, instead of being asked for ever', async () => {
     const { tokens, asked } = createPaged(toPage(0, 100), toPage(99, 100))
-    await expect(tokens.revokeOtherSessions(OWN)).rejects.toThrow(
+    await expect(tokens.sessions.endOthers(OWN)).rejects.toThrow(
       new TypeError('sessions.list() must return the sessions after `before`, without that one'),
     )
     expect(asked).toEqual([null, 's99'])
@@ -212,20 +213,20 @@ describe('a mistake in a call is told by name', () => {
   test.each<[string, () => Promise<unknown>, string]>([
     [
       'a limit',
-      () => tokens.listSessions('ada', { limit: 0 }),
+      () => tokens.sessions.list('ada', { limit: 0 }),
       'limit must be a whole number from 1 to 1000',
     ],
     [
       'a page',
-      () => tokens.listSessions('ada', { before: '' }),
+      () => tokens.sessions.list('ada', { before: '' }),
       'before must be the id of a session, or null',
     ],
-    ['the user of a list', () => tokens.listSessions(''), 'uid must be a non-empty string'],
-    ['a session id', () => tokens.getSession(''), 'A session id must be a non-empty string'],
-    ['the user of a session', () => tokens.getSession('s', ''), 'uid must be a non-empty string'],
+    ['the user of a list', () => tokens.sessions.list(''), 'uid must be a non-empty string'],
+    ['a session id', () => tokens.sessions.get(''), 'A session id must be a non-empty string'],
+    ['the user of a session', () => tokens.sessions.get('s', ''), 'uid must be a non-empty string'],
     [
       'a token of no session',
-      () => tokens.revokeOtherSessions({ sub: 'ada' }),
+      () => tokens.sessions.endOthers({ sub: 'ada' }),
       'The token belongs to no session',
     ],
     [
@@ -235,15 +236,15 @@ describe('a mistake in a call is told by name', () => {
     ],
     [
       'an option of a list',
-      () => tokens.listSessions('ada', { limits: 1 } as never),
-      'Unknown option "limits" of listSessions(); did you mean "limit"?',
+      () => tokens.sessions.list('ada', { limits: 1 } as never),
+      'Unknown option "limits" of sessions.list(); did you mean "limit"?',
     ],
     [
       'an option of a refresh',
-      () => tokens.refresh('a.b.c', { acces: {} } as never),
-      'Unknown option "acces" of refresh(); did you mean "access"?',
+      () => tokens.sessions.refresh('a.b.c', { acces: {} } as never),
+      'Unknown option "acces" of sessions.refresh(); did you mean "access"?',
     ],
-    ['an actor', () => tokens.revokeAll({ actor: 7 as never }), 'actor must be a string'],
+    ['an actor', () => tokens.revoke.all({ actor: 7 as never }), 'actor must be a string'],
   ])('%s', async (_what, call, message) => {
     await expect(call()).rejects.toThrow(new TypeError(message))
   })
@@ -262,7 +263,7 @@ test('a session of the configured length asks nothing more of the store than the
   }
   const { tokens } = createRevocable({ JWT_REFRESH_TOKEN_EXPIRES: '30d' }, { clock, store })
   await tokens.ready()
-  await tokens.createTokenPair({ uid: 'ada' })
+  await tokens.sessions.open({ uid: 'ada' })
   expect(needs).toHaveLength(1)
 })
 
@@ -275,8 +276,8 @@ test.each([
     const { tokens } = createRevocable()
     const claims = { sub: 'ada', type: 'refresh', jti: 'x', iat: NOW, exp: NOW + 60, ...part }
     const token = signClaims(claims)
-    expect(await outcomeOf(tokens.verifyToken(token, { type: 'refresh' }))).toBe('ok')
-    await expect(tokens.refresh(token)).rejects.toMatchObject({
+    expect(await outcomeOf(tokens.verify(token, { type: 'refresh' }))).toBe('ok')
+    await expect(tokens.sessions.refresh(token)).rejects.toMatchObject({
       code: 'TOKEN_INVALID',
     })
   },

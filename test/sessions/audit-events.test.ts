@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenEventName, TokenEvents, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { TokenEvents, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { TokenEventName } from '../../packages/tokenlib/src/kit.js'
 import { createManager } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
 
@@ -19,8 +20,8 @@ function listen<Name extends TokenEventName>(tokens: TokenManager, name: Name): 
 
 async function logIn(uid = 'ada') {
   const { tokens } = createRevocable()
-  const { accessToken } = await tokens.createTokenPair({ uid })
-  const payload = await tokens.verifyToken(accessToken)
+  const { accessToken } = await tokens.sessions.open({ uid })
+  const payload = await tokens.verify(accessToken)
   return { tokens, payload, revoked: listen(tokens, 'revoked'), loggedOut: listen(tokens, 'loggedOut') }
 }
 
@@ -28,17 +29,17 @@ describe('loggedIn', () => {
   test('has the user, the session and where the log-in came from', async () => {
     for (const { tokens } of [createRevocable(), createManager()]) {
       const heard = listen(tokens, 'loggedIn')
-      const pair = await tokens.createTokenPair({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: 'Test/1' })
-      const { sid } = await tokens.verifyToken(pair.accessToken)
+      const pair = await tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: 'Test/1' })
+      const { sid } = await tokens.verify(pair.accessToken)
       expect(heard).toEqual([{ sub: 'ada', sid, ip: '192.0.2.1', userAgent: 'Test/1' }])
     }
   })
 
   test('does not come for a refresh, nor for a single token', async () => {
     const { tokens } = createRevocable()
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const heard = listen(tokens, 'loggedIn')
-    await tokens.refresh(refreshToken)
+    await tokens.sessions.refresh(refreshToken)
     tokens.createAccessToken({ uid: 'ada' })
     expect(heard).toEqual([])
   })
@@ -63,12 +64,12 @@ describe('revoked has the user, as far as it is known, and who did it', () => {
   test('by token, session, user, key and altogether', async () => {
     const { tokens, payload, revoked } = await logIn()
     const { sid = '', jti = '' } = payload
-    await tokens.revokeSession(sid, ADMIN)
-    await tokens.revokeSession(payload)
-    await tokens.revokeToken(payload)
-    await tokens.revokeUser('ada', ADMIN)
-    await tokens.revokeKey('k')
-    await tokens.revokeAll(ADMIN)
+    await tokens.revoke.session(sid, ADMIN)
+    await tokens.revoke.session(payload)
+    await tokens.revoke.token(payload)
+    await tokens.revoke.user('ada', ADMIN)
+    await tokens.revoke.key('k')
+    await tokens.revoke.all(ADMIN)
     expect(revoked).toEqual([
       { kind: 'session', id: sid, sub: 'ada', reason: 'requested', issuer: null, ...ADMIN },
       { kind: 'session', id: sid, sub: 'ada', reason: 'requested', issuer: null, ...NOBODY },
@@ -81,30 +82,30 @@ describe('revoked has the user, as far as it is known, and who did it', () => {
 
   test('the other sessions of a user', async () => {
     const { tokens, payload, revoked } = await logIn()
-    await tokens.createTokenPair({ uid: 'ada' })
-    await tokens.revokeOtherSessions(payload, ADMIN)
+    await tokens.sessions.open({ uid: 'ada' })
+    await tokens.sessions.endOthers(payload, ADMIN)
     expect(revoked).toMatchObject([{ kind: 'session', sub: 'ada', ...ADMIN }])
   })
 
   test('a session that nobody knows, or of a user whose id is kept as a digest, has none', async () => {
     const { tokens, payload, revoked } = await logIn('zoë')
-    await tokens.revokeSession('unknown')
-    await tokens.revokeSession(payload.sid as string)
+    await tokens.revoke.session('unknown')
+    await tokens.revoke.session(payload.sid as string)
     expect(revoked.map(({ sub }) => sub)).toEqual([null, null])
   })
 })
 
 test('what comes from outside is cleaned and cut', async () => {
   const { tokens, revoked } = await logIn()
-  await tokens.revokeUser('ada', { actor: `admin\u0000\u001B[2J${'x'.repeat(1000)}` })
+  await tokens.revoke.user('ada', { actor: `admin\u0000\u001B[2J${'x'.repeat(1000)}` })
   expect(revoked[0]?.actor).toHaveLength(128)
   expect(revoked[0]?.actor).toMatch(/^[\x20-\x7e]+$/)
-  await expect(tokens.revokeUser('ada', { actor: 7 as never })).rejects.toThrow(TypeError)
+  await expect(tokens.revoke.user('ada', { actor: 7 as never })).rejects.toThrow(TypeError)
 
-  await tokens.revokeUser('ada', { note: `stolen\u0000\u001B[2J\uD800${'x'.repeat(1000)}` })
+  await tokens.revoke.user('ada', { note: `stolen\u0000\u001B[2J\uD800${'x'.repeat(1000)}` })
   expect(revoked[1]?.note).toHaveLength(500)
   expect(revoked[1]?.note).toMatch(/^[\x20-\x7e]+$/)
-  await tokens.revokeUser('ada', { note: '' })
+  await tokens.revoke.user('ada', { note: '' })
   expect(revoked[2]?.note).toBeNull()
-  await expect(tokens.revokeUser('ada', { note: {} as never })).rejects.toThrow(TypeError)
+  await expect(tokens.revoke.user('ada', { note: {} as never })).rejects.toThrow(TypeError)
 })

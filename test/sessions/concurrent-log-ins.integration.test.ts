@@ -14,9 +14,9 @@ const LIMIT = { maxSessions: 3 }
 const PATIENTLY = { timeout: 20_000 }
 
 const sidOf = ({ accessToken }: TokenPair): string => String(openToken(accessToken).claims['sid'])
-const createManager = (revocation: RevocationStore, timeout: string): TokenManager => {
+const createManager = (store: RevocationStore, timeout: string): TokenManager => {
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: timeout })
-  return new TokenManager({ config, revocation })
+  return new TokenManager({ config, store })
 }
 
 /** A store, and what it has answered to log-ins with a limit, in time or not. */
@@ -39,9 +39,7 @@ function watchOpenings(store: RevocationStore) {
 
 /** Thirty log-ins of one user at the same time; the sessions of those that were not refused. */
 async function logInAtOnce(tokens: TokenManager): Promise<string[]> {
-  const settled = await Promise.allSettled(
-    Array.from({ length: 30 }, () => tokens.createTokenPair(ADA, LIMIT)),
-  )
+  const settled = await Promise.allSettled(Array.from({ length: 30 }, () => tokens.sessions.open(ADA, LIMIT)))
   for (const one of settled) {
     if (one.status === 'rejected') expect(one.reason).toMatchObject({ code: 'REVOCATION_UNAVAILABLE' })
   }
@@ -87,13 +85,13 @@ describeWithPostgres('concurrent log-ins of a user on PostgreSQL', (url) => {
       const other = createManager(createStore(inTransaction, 'waiting'), PATIENT.JWT_REVOCATION_TIMEOUT)
       const tokens = createManager(store, '50ms')
       await tokens.ready()
-      const handedOut = [await other.createTokenPair(ADA, LIMIT), await other.createTokenPair(ADA, LIMIT)]
+      const handedOut = [await other.sessions.open(ADA, LIMIT), await other.sessions.open(ADA, LIMIT)]
       await inTransaction.query('begin')
-      handedOut.push(await other.createTokenPair(ADA, LIMIT))
+      handedOut.push(await other.sessions.open(ADA, LIMIT))
       expect(await logInAtOnce(tokens)).toEqual([])
       await inTransaction.query('commit')
       expect(await readOpened()).toEqual([])
-      const live = (await other.listSessions('ada')).map(({ id }) => id)
+      const live = (await other.sessions.list('ada')).map(({ id }) => id)
       expect(live.toSorted()).toEqual(handedOut.map(sidOf).toSorted())
     } finally {
       await inTransaction.end()
@@ -122,12 +120,12 @@ describeWithRedis('concurrent log-ins of a user on Redis', (url) => {
     const tokens = createManager(store, '50ms')
     await tokens.ready()
     const handedOut: string[] = []
-    for (let count = 0; count < 3; count++) handedOut.push(sidOf(await other.createTokenPair(ADA, LIMIT)))
+    for (let count = 0; count < 3; count++) handedOut.push(sidOf(await other.sessions.open(ADA, LIMIT)))
     held = new Promise((resolve) => (release = resolve))
     expect(await logInAtOnce(tokens)).toEqual([])
     release()
     expect(await readOpened()).toHaveLength(4)
-    const readLive = async () => (await other.listSessions('ada')).map(({ id }) => id).toSorted()
+    const readLive = async () => (await other.sessions.list('ada')).map(({ id }) => id).toSorted()
     await expect.poll(readLive, PATIENTLY).toEqual(handedOut.slice(1).toSorted())
   })
 })

@@ -32,18 +32,17 @@ describeStores(STORES, (kind) => {
         return tokens
       }
       const [one, other] = [await open(), await open()]
-      const enter = (token: string): Promise<string> =>
-        outcomeOf(one.verifyToken(token, { scopes: ['admin'] }))
+      const enter = (token: string): Promise<string> => outcomeOf(one.verify(token, { scopes: ['admin'] }))
 
-      const first = await one.createTokenPair({ uid: 'ada' })
+      const first = await one.sessions.open({ uid: 'ada' })
       expect(await enter(first.accessToken)).toBe('ok')
       roles.set('ada', 'reader')
-      const second = toPair(await other.refresh(first.refreshToken))
+      const second = toPair(await other.sessions.refresh(first.refreshToken))
       expect(await enter(second.accessToken)).toBe('INSUFFICIENT_SCOPE')
       roles.delete('ada')
-      expect(await outcomeOf(other.refresh(second.refreshToken))).toBe('SUBJECT_NOT_FOUND')
-      expect(await outcomeOf(other.verifyToken(second.accessToken))).toBe('TOKEN_REVOKED')
-      expect(await one.listSessions('ada')).toEqual([])
+      expect(await outcomeOf(other.sessions.refresh(second.refreshToken))).toBe('SUBJECT_NOT_FOUND')
+      expect(await outcomeOf(other.verify(second.accessToken))).toBe('TOKEN_REVOKED')
+      expect(await one.sessions.list('ada')).toEqual([])
     },
   )
 })

@@ -3,12 +3,20 @@ import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 test('both tokens of a session are inspected, with their claims', async () => {
   const { tokens } = createRevocable()
-  const pair = await tokens.createTokenPair({ uid: 'ada', role: 'reader' })
-  expect(await tokens.inspectToken(pair.accessToken)).toMatchObject({ sub: 'ada', type: 'access' })
-  expect(await tokens.inspectToken(pair.refreshToken)).toMatchObject({ sub: 'ada', role: 'reader', gen: 1 })
+  const pair = await tokens.sessions.open({ uid: 'ada', role: 'reader' })
+  expect(await internalsOf(tokens).inspectToken(pair.accessToken)).toMatchObject({
+    sub: 'ada',
+    type: 'access',
+  })
+  expect(await internalsOf(tokens).inspectToken(pair.refreshToken)).toMatchObject({
+    sub: 'ada',
+    role: 'reader',
+    gen: 1,
+  })
 })
 
 test('a used refresh token is refused, within the grace and after it, and its session goes on', async () => {
@@ -17,27 +25,29 @@ test('a used refresh token is refused, within the grace and after it, and its se
   const events: string[] = []
   tokens.on('reuseDetected', () => events.push('reuseDetected'))
   tokens.on('revoked', () => events.push('revoked'))
-  const first = await tokens.createTokenPair({ uid: 'ada' })
+  const first = await tokens.sessions.open({ uid: 'ada' })
   const second = await advance(revocable, first.refreshToken)
   // It is used up when its successor is.
-  expect(await outcomeOf(tokens.inspectToken(first.refreshToken))).toBe('ok')
+  expect(await outcomeOf(internalsOf(tokens).inspectToken(first.refreshToken))).toBe('ok')
   const third = await advance(revocable, second.refreshToken)
-  expect(await outcomeOf(tokens.inspectToken(first.refreshToken))).toBe('REFRESH_SUPERSEDED')
+  expect(await outcomeOf(internalsOf(tokens).inspectToken(first.refreshToken))).toBe('REFRESH_SUPERSEDED')
   clock.seconds += 3600
-  expect(await outcomeOf(tokens.inspectToken(first.refreshToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(internalsOf(tokens).inspectToken(first.refreshToken))).toBe('TOKEN_REVOKED')
   for (const { refreshToken } of [second, third]) {
-    expect(await outcomeOf(tokens.inspectToken(refreshToken))).toBe('ok')
+    expect(await outcomeOf(internalsOf(tokens).inspectToken(refreshToken))).toBe('ok')
   }
   expect(events).toEqual([])
-  expect(await outcomeOf(tokens.refresh(third.refreshToken))).toBe('ok')
+  expect(await outcomeOf(tokens.sessions.refresh(third.refreshToken))).toBe('ok')
 })
 
 test('a refresh token of no session is inspected; one of an ended session is refused', async () => {
   const { tokens } = createRevocable()
-  expect(await outcomeOf(tokens.inspectToken(tokens.createRefreshToken({ uid: 'ada' })))).toBe('ok')
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-  await tokens.revokeUser('ada')
-  expect(await outcomeOf(tokens.inspectToken(refreshToken))).toBe('TOKEN_REVOKED')
+  expect(await outcomeOf(internalsOf(tokens).inspectToken(tokens.createRefreshToken({ uid: 'ada' })))).toBe(
+    'ok',
+  )
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+  await tokens.revoke.user('ada')
+  expect(await outcomeOf(internalsOf(tokens).inspectToken(refreshToken))).toBe('TOKEN_REVOKED')
 })
 
 test.each([
@@ -57,6 +67,6 @@ test.each([
     {},
     { clock, store: { ...store, sessions: { ...store.sessions!, get } } },
   )
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-  expect(await outcomeOf(tokens.inspectToken(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+  expect(await outcomeOf(internalsOf(tokens).inspectToken(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
 })

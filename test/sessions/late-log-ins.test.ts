@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CreateTokenPairOptions, RevocationStore } from '../../packages/tokenlib/src/index.js'
+import type { OpenSessionOptions, RevocationStore } from '../../packages/tokenlib/src/index.js'
 import type { SessionStore } from '../../packages/tokenlib/src/revocation/session-store.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
@@ -40,7 +40,7 @@ function create() {
     tokens,
     store,
     calls,
-    logIn: (options: CreateTokenPairOptions = {}) => outcomeOf(tokens.createTokenPair(ADA, options)),
+    logIn: (options: OpenSessionOptions = {}) => outcomeOf(tokens.sessions.open(ADA, options)),
     readLive: async () => (await sessions.list('ada', LIST)).map(({ sid }) => sid),
     hold: () => void (held = new Promise((resolve) => (release = resolve))),
     release: () => {
@@ -51,7 +51,7 @@ function create() {
 }
 
 describe('a session that is opened too late for its log-in is revoked', () => {
-  test.each<[string, CreateTokenPairOptions]>([
+  test.each<[string, OpenSessionOptions]>([
     ['without a limit', {}],
     ['with a limit', { maxSessions: 2 }],
     ['with a limit that refuses', { maxSessions: 2, whenFull: 'refuse' }],
@@ -112,7 +112,7 @@ describe('a log-in that may end sessions', () => {
       logIn(limit),
       logIn(),
       logIn({ ...limit, whenFull: 'refuse' }),
-      outcomeOf(tokens.createTokenPair({ uid: 'bob' }, limit)),
+      outcomeOf(tokens.sessions.open({ uid: 'bob' }, limit)),
     ])
     expect(calls.toSorted()).toEqual(['open', 'openLimited', 'openLimited', 'openLimited'])
   })
@@ -131,7 +131,7 @@ test.each(['the store', 'a replica of it'])('%s learns that a log-in has no time
   const { tokens } = createRevocable({ JWT_REVOCATION_TIMEOUT: '40ms' }, { store: used })
   await tokens.ready()
   hold()
-  expect(await outcomeOf(tokens.createTokenPair(ADA, { maxSessions: 1 }))).toBe('REVOCATION_UNAVAILABLE')
+  expect(await outcomeOf(tokens.sessions.open(ADA, { maxSessions: 1 }))).toBe('REVOCATION_UNAVAILABLE')
   expect(signals.map((signal) => signal?.aborted)).toEqual([true])
   release()
   await used.close()

@@ -6,7 +6,7 @@ import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 
 async function logIn(options: TokenConfigOptions = {}) {
   const { tokens, clock, store } = createRevocable({ JWT_TOKEN_LOCATION: ['cookies', 'headers'], ...options })
-  const pair = await tokens.createTokenPair({ uid: 'ada' })
+  const pair = await tokens.sessions.open({ uid: 'ada' })
   const loggedOut: TokenEvents['loggedOut'][] = []
   tokens.on('loggedOut', (event) => loggedOut.push(event))
   const post = (cookies: Record<string, string>, csrf?: string) =>
@@ -18,14 +18,14 @@ async function logIn(options: TokenConfigOptions = {}) {
   const csrf = csrfOf(pair.accessToken)
   const access = { access_token_cookie: pair.accessToken }
   const refresh = { refresh_token_cookie: pair.refreshToken }
-  const isOver = async () => (await outcomeOf(tokens.refresh(pair.refreshToken))) === 'TOKEN_REVOKED'
+  const isOver = async () => (await outcomeOf(tokens.sessions.refresh(pair.refreshToken))) === 'TOKEN_REVOKED'
   return { tokens, clock, store, pair, post, csrf, access, refresh, loggedOut, isOver }
 }
 
 describe('whatever token of the session is there ends it', () => {
   test('both cookies, once', async () => {
     const { tokens, post, csrf, access, refresh, loggedOut, isOver } = await logIn()
-    expect((await tokens.logoutRequest(post({ ...access, ...refresh }, csrf)))?.sub).toBe('ada')
+    expect((await tokens.logout(post({ ...access, ...refresh }, csrf)))?.sub).toBe('ada')
     expect(loggedOut).toMatchObject([{ sub: 'ada', ip: null, userAgent: 'Test/1', actor: null }])
     expect(await isOver()).toBe(true)
   })
@@ -33,26 +33,26 @@ describe('whatever token of the session is there ends it', () => {
   test('the access cookie alone, long after it has expired', async () => {
     const { tokens, clock, post, csrf, access, isOver } = await logIn()
     clock.seconds += 86_400
-    expect((await tokens.logoutRequest(post(access, csrf)))?.type).toBe('access')
+    expect((await tokens.logout(post(access, csrf)))?.type).toBe('access')
     expect(await isOver()).toBe(true)
   })
 
   test('the refresh cookie alone', async () => {
     const { tokens, post, csrf, refresh, isOver } = await logIn()
-    expect((await tokens.logoutRequest(post(refresh, csrf)))?.type).toBe('refresh')
+    expect((await tokens.logout(post(refresh, csrf)))?.type).toBe('refresh')
     expect(await isOver()).toBe(true)
   })
 
   test('a used refresh token, without an alarm: the session ends either way', async () => {
     const { tokens, post, csrf, refresh, pair } = await logIn({ JWT_REFRESH_GRACE: 0 })
-    const next = await tokens.refresh(pair.refreshToken)
-    await tokens.logoutRequest(post(refresh, csrf))
-    expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('TOKEN_REVOKED')
+    const next = await tokens.sessions.refresh(pair.refreshToken)
+    await tokens.logout(post(refresh, csrf))
+    expect(await outcomeOf(tokens.verify(next.accessToken))).toBe('TOKEN_REVOKED')
   })
 
   test.each(['accessToken', 'refreshToken'] as const)('the %s in a header', async (name) => {
     const { tokens, pair, loggedOut, isOver } = await logIn()
-    expect((await tokens.logoutRequest(withBearer(pair[name])))?.sub).toBe('ada')
+    expect((await tokens.logout(withBearer(pair[name])))?.sub).toBe('ada')
     expect(loggedOut).toHaveLength(1)
     expect(await isOver()).toBe(true)
   })
@@ -60,13 +60,13 @@ describe('whatever token of the session is there ends it', () => {
   test('a token of no session', async () => {
     const { tokens } = await logIn()
     const token = tokens.createAccessToken({ uid: 'ada' })
-    expect((await tokens.logoutRequest(withBearer(token)))?.sub).toBe('ada')
-    expect(await outcomeOf(tokens.verifyToken(token))).toBe('TOKEN_REVOKED')
+    expect((await tokens.logout(withBearer(token)))?.sub).toBe('ada')
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
   test('a bad access cookie beside a good refresh cookie', async () => {
     const { tokens, post, csrf, refresh, isOver } = await logIn()
-    await tokens.logoutRequest(post({ access_token_cookie: 'not-a-token', ...refresh }, csrf))
+    await tokens.logout(post({ access_token_cookie: 'not-a-token', ...refresh }, csrf))
     expect(await isOver()).toBe(true)
   })
 })
@@ -80,14 +80,14 @@ describe('what stands beside the token does not hide it', () => {
   test('a header that is no token', async () => {
     const { tokens, access, refresh, csrf, isOver } = await logIn()
     const headers = { authorization: 'Bearer garbage', 'x-csrf-token': csrf }
-    await tokens.logoutRequest(createRequest({ method: 'POST', cookies: { ...access, ...refresh }, headers }))
+    await tokens.logout(createRequest({ method: 'POST', cookies: { ...access, ...refresh }, headers }))
     expect(await isOver()).toBe(true)
   })
 
   test('cookies of the same names that somebody else has set', async () => {
     const { tokens, access, csrf, isOver } = await logIn()
     const cookie = `access_token_cookie=tossed; ${cookieHeader(access)}`
-    await tokens.logoutRequest(createRequest({ method: 'POST', headers: { cookie, 'x-csrf-token': csrf } }))
+    await tokens.logout(createRequest({ method: 'POST', headers: { cookie, 'x-csrf-token': csrf } }))
     expect(await isOver()).toBe(true)
   })
 
@@ -96,14 +96,14 @@ describe('what stands beside the token does not hide it', () => {
     const others = Array.from({ length: 8 }, (_, at) => `access_token_cookie=${at}`).join('; ')
     const cookie = `${others}; ${cookieHeader(access)}`
     const request = createRequest({ method: 'POST', headers: { cookie, 'x-csrf-token': csrf } })
-    expect(await tokens.logoutRequest(request)).toBeNull()
+    expect(await tokens.logout(request)).toBeNull()
   })
 
   test('a token of another user in the header: both end', async () => {
     const { tokens, access, csrf, loggedOut, isOver } = await logIn()
-    const { accessToken } = await tokens.createTokenPair({ uid: 'grace' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'grace' })
     const headers = { authorization: `Bearer ${accessToken}`, 'x-csrf-token': csrf }
-    await tokens.logoutRequest(createRequest({ method: 'POST', cookies: access, headers }))
+    await tokens.logout(createRequest({ method: 'POST', cookies: access, headers }))
     expect(loggedOut.map(({ sub }) => sub).toSorted()).toEqual(['ada', 'grace'])
     expect(await isOver()).toBe(true)
   })
@@ -116,28 +116,28 @@ describe('what stands beside the token does not hide it', () => {
       headers: { 'content-type': 'application/json', 'x-csrf-token': csrf },
       body: JSON.stringify({ access_token: 1, refresh_token: [] }),
     })
-    await tokens.logoutRequest(request)
+    await tokens.logout(request)
     expect(await isOver()).toBe(true)
   })
 
   test('a token that is not valid yet, or for another audience, is logged out all the same', async () => {
     const { tokens, store, clock } = await logIn()
     const early = tokens.createAccessToken({ uid: 'ada' }, { notBefore: '5m' })
-    await tokens.logoutRequest(withBearer(early))
+    await tokens.logout(withBearer(early))
     clock.seconds += 400
-    expect(await outcomeOf(tokens.verifyToken(early))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(early))).toBe('TOKEN_REVOKED')
     const strict = createRevocable({ JWT_DECODE_AUDIENCE: 'new' }, { clock, store }).tokens
-    const old = await tokens.createTokenPair({ uid: 'ada' }, { audience: 'old' })
-    expect((await strict.logoutRequest(withBearer(old.accessToken)))?.sub).toBe('ada')
-    expect(await outcomeOf(tokens.refresh(old.refreshToken))).toBe('TOKEN_REVOKED')
+    const old = await tokens.sessions.open({ uid: 'ada' }, { audience: 'old' })
+    expect((await strict.logout(withBearer(old.accessToken)))?.sub).toBe('ada')
+    expect(await outcomeOf(tokens.sessions.refresh(old.refreshToken))).toBe('TOKEN_REVOKED')
   })
 })
 
 describe('a log-out that has nothing left to do resolves, so that the cookies can be deleted', () => {
   test('again, after the session is over', async () => {
     const { tokens, post, csrf, access } = await logIn()
-    await tokens.logoutRequest(post(access, csrf))
-    expect((await tokens.logoutRequest(post(access, csrf)))?.sub).toBe('ada')
+    await tokens.logout(post(access, csrf))
+    expect((await tokens.logout(post(access, csrf)))?.sub).toBe('ada')
   })
 
   test('no token, a forged one, one of another manager, two cookies of one name', async () => {
@@ -148,10 +148,10 @@ describe('a log-out that has nothing left to do resolves, so that the cookies ca
       method: 'POST',
       headers: { cookie: `access_token_cookie=a; access_token_cookie=b` },
     })
-    expect(await tokens.logoutRequest(post({}))).toBeNull()
-    expect(await tokens.logoutRequest(post({ access_token_cookie: forged }))).toBeNull()
-    expect(await tokens.logoutRequest(withBearer(foreign))).toBeNull()
-    expect(await tokens.logoutRequest(twice)).toBeNull()
+    expect(await tokens.logout(post({}))).toBeNull()
+    expect(await tokens.logout(post({ access_token_cookie: forged }))).toBeNull()
+    expect(await tokens.logout(withBearer(foreign))).toBeNull()
+    expect(await tokens.logout(twice)).toBeNull()
   })
 })
 
@@ -159,46 +159,40 @@ describe('nobody else can log a user out', () => {
   test('a cookie without its CSRF value, or with another one, is refused, also when it has expired', async () => {
     const { tokens, clock, post, access, refresh, loggedOut, isOver } = await logIn()
     clock.seconds += 3600
-    expect(await outcomeOf(tokens.logoutRequest(post({ ...access, ...refresh })))).toBe('CSRF_MISSING')
-    expect(await outcomeOf(tokens.logoutRequest(post({ ...access, ...refresh }, 'guess')))).toBe(
-      'CSRF_MISMATCH',
-    )
+    expect(await outcomeOf(tokens.logout(post({ ...access, ...refresh })))).toBe('CSRF_MISSING')
+    expect(await outcomeOf(tokens.logout(post({ ...access, ...refresh }, 'guess')))).toBe('CSRF_MISMATCH')
     expect(loggedOut).toEqual([])
     expect(await isOver()).toBe(false)
   })
 
   test('a link needs the CSRF value as well: the method does not matter', async () => {
     const { tokens, access, isOver } = await logIn()
-    expect(await outcomeOf(tokens.logoutRequest(createRequest({ cookies: access })))).toBe('CSRF_MISSING')
+    expect(await outcomeOf(tokens.logout(createRequest({ cookies: access })))).toBe('CSRF_MISSING')
     expect(await isOver()).toBe(false)
   })
 
   test('a request of another site that brings no cookies would still delete them', async () => {
     const { tokens } = await logIn()
     const from = (headers: Record<string, string>) => createRequest({ method: 'POST', headers })
-    expect(await outcomeOf(tokens.logoutRequest(from({ 'sec-fetch-site': 'cross-site' })))).toBe(
-      'CSRF_MISMATCH',
-    )
-    expect(await outcomeOf(tokens.logoutRequest(from({ 'sec-fetch-site': 'same-origin' })))).toBe('ok')
+    expect(await outcomeOf(tokens.logout(from({ 'sec-fetch-site': 'cross-site' })))).toBe('CSRF_MISMATCH')
+    expect(await outcomeOf(tokens.logout(from({ 'sec-fetch-site': 'same-origin' })))).toBe('ok')
     const listed = createRevocable({
       JWT_TOKEN_LOCATION: 'cookies',
       JWT_CSRF_ORIGINS: ['https://app.example'],
     }).tokens
-    expect(await outcomeOf(listed.logoutRequest(from({ origin: 'https://evil.example' })))).toBe(
-      'CSRF_MISMATCH',
-    )
-    expect(await outcomeOf(listed.logoutRequest(from({ origin: 'https://app.example' })))).toBe('ok')
-    expect(await outcomeOf(listed.logoutRequest(from({})))).toBe('ok')
+    expect(await outcomeOf(listed.logout(from({ origin: 'https://evil.example' })))).toBe('CSRF_MISMATCH')
+    expect(await outcomeOf(listed.logout(from({ origin: 'https://app.example' })))).toBe('ok')
+    expect(await outcomeOf(listed.logout(from({})))).toBe('ok')
     const bearer = createRevocable({ JWT_TOKEN_LOCATION: 'headers' }).tokens
-    expect(await outcomeOf(bearer.logoutRequest(from({ 'sec-fetch-site': 'cross-site' })))).toBe('ok')
+    expect(await outcomeOf(bearer.logout(from({ 'sec-fetch-site': 'cross-site' })))).toBe('ok')
   })
 
   test("an attacker's own token in the query does not speak for the victim's cookies", async () => {
     const { tokens, access, isOver } = await logIn({ JWT_TOKEN_LOCATION: ['query', 'cookies'] })
     const path = `/?token=${tokens.createAccessToken({ uid: 'mallory' })}`
-    expect(
-      await outcomeOf(tokens.logoutRequest(createRequest({ method: 'POST', path, cookies: access }))),
-    ).toBe('CSRF_MISSING')
+    expect(await outcomeOf(tokens.logout(createRequest({ method: 'POST', path, cookies: access })))).toBe(
+      'CSRF_MISSING',
+    )
     expect(await isOver()).toBe(false)
   })
 
@@ -206,23 +200,23 @@ describe('nobody else can log a user out', () => {
     const { tokens, post, access } = await logIn()
     const codes: string[] = []
     tokens.on('rejected', ({ code }) => codes.push(code))
-    await outcomeOf(tokens.logoutRequest(post(access)))
+    await outcomeOf(tokens.logout(post(access)))
     expect(codes).toEqual(['CSRF_MISSING'])
   })
 
   test('the cookies of two sessions need the CSRF values of both', async () => {
     const { tokens, pair, refresh, isOver } = await logIn()
-    const access = await tokens.createTokenPair({ uid: 'grace' })
+    const access = await tokens.sessions.open({ uid: 'grace' })
     const mixed = { ...refresh, access_token_cookie: access.accessToken }
     const request = (csrf: string) =>
       createRequest({ method: 'POST', cookies: mixed, headers: { 'x-csrf-token': csrf } })
-    expect(await outcomeOf(tokens.logoutRequest(request(csrfOf(pair.refreshToken))))).toBe('CSRF_MISMATCH')
+    expect(await outcomeOf(tokens.logout(request(csrfOf(pair.refreshToken))))).toBe('CSRF_MISMATCH')
     expect(await isOver()).toBe(false)
   })
 
   test('a token in the cookie of the other type does not count', async () => {
     const { tokens, post, csrf, pair, isOver } = await logIn()
-    expect(await tokens.logoutRequest(post({ access_token_cookie: pair.refreshToken }, csrf))).toBeNull()
+    expect(await tokens.logout(post({ access_token_cookie: pair.refreshToken }, csrf))).toBeNull()
     expect(await isOver()).toBe(false)
   })
 })
@@ -230,6 +224,6 @@ describe('nobody else can log a user out', () => {
 test('a store that is gone is not a log-out', async () => {
   const { tokens, store, post, csrf, access, loggedOut } = await logIn()
   await store.close()
-  expect(await outcomeOf(tokens.logoutRequest(post(access, csrf)))).toBe('REVOCATION_UNAVAILABLE')
+  expect(await outcomeOf(tokens.logout(post(access, csrf)))).toBe('REVOCATION_UNAVAILABLE')
   expect(loggedOut).toEqual([])
 })

@@ -58,7 +58,7 @@ describe.each(Object.keys(STORES))('a user with thousands of sessions: %s', (kin
       JWT_REVOCATION_TIMEOUT: '60s',
       JWT_REFRESH_IDLE_EXPIRES: '7d',
     })
-    const tokens = new TokenManager({ config, revocation: counted })
+    const tokens = new TokenManager({ config, store: counted })
     await tokens.ready()
     return { store, tokens, sids, batches, moveClock: (ms: number) => void (offset = ms) }
   }
@@ -77,18 +77,18 @@ describe.each(Object.keys(STORES))('a user with thousands of sessions: %s', (kin
     return turns
   }
 
-  test('revokeOtherSessions revokes in small batches, and others have their turn', async () => {
+  test('sessions.endOthers revokes in small batches, and others have their turn', async () => {
     const { tokens, store, sids, batches } = await open()
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const payload = await tokens.verifyToken(accessToken)
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    const payload = await tokens.verify(accessToken)
     let late = ''
     const revoked: string[] = []
     tokens.on('revoked', ({ id }) => void revoked.push(id))
     const turns = await countTurns(async () => {
-      const ending = tokens.revokeOtherSessions(payload)
+      const ending = tokens.sessions.endOthers(payload)
       // A log-in in the meantime is not one of those that were there.
       await nextTurn()
-      late = (await tokens.createTokenPair({ uid: 'ada' })).accessToken
+      late = (await tokens.sessions.open({ uid: 'ada' })).accessToken
       expect(await ending).toBe(SESSIONS)
     })
     expect(turns).toBeGreaterThanOrEqual(SESSIONS / MAX_ENDED_AT_ONCE)
@@ -96,32 +96,32 @@ describe.each(Object.keys(STORES))('a user with thousands of sessions: %s', (kin
     expect(new Set(revoked)).toEqual(new Set(sids))
     const keys = sids.map((id) => ({ kind: 'session', id }) as const)
     expect(new Set(await store.lookup(keys))).toEqual(new Set([FOREVER]))
-    for (const token of [accessToken, late]) await tokens.verifyToken(token)
-    expect(await tokens.listSessions('ada')).toHaveLength(2)
+    for (const token of [accessToken, late]) await tokens.verify(token)
+    expect(await tokens.sessions.list('ada')).toHaveLength(2)
   })
 
-  test('revokeUser ends sessions of a clock that was ahead in steps, and no later one', async () => {
+  test('revoke.user ends sessions of a clock that was ahead in steps, and no later one', async () => {
     const { tokens, store, sids } = await open(3 * HOUR)
     let late = ''
     const turns = await countTurns(async () => {
-      const ending = tokens.revokeUser('ada')
+      const ending = tokens.revoke.user('ada')
       await nextTurn()
-      late = (await tokens.createTokenPair({ uid: 'ada' })).accessToken
+      late = (await tokens.sessions.open({ uid: 'ada' })).accessToken
       const { position } = await ending
       expect((await store.feed(position, { waitMs: 0 })).entries).toEqual([])
     })
     expect(turns).toBeGreaterThanOrEqual(SESSIONS / MAX_ENDED_AT_ONCE - 1)
     const keys = sids.map((id) => ({ kind: 'session', id }) as const)
     expect(new Set(await store.lookup(keys))).toEqual(new Set([FOREVER]))
-    await tokens.verifyToken(late)
-    expect(await tokens.listSessions('ada')).toHaveLength(1)
+    await tokens.verify(late)
+    expect(await tokens.sessions.list('ada')).toHaveLength(1)
   })
 
   test('a login that ends thousands of sessions lets others have their turn', async () => {
     const { tokens } = await open()
-    const turns = await countTurns(() => tokens.createTokenPair({ uid: 'ada' }, { maxSessions: 3 }))
+    const turns = await countTurns(() => tokens.sessions.open({ uid: 'ada' }, { maxSessions: 3 }))
     expect(turns).toBeGreaterThanOrEqual(SESSIONS / MAX_ENDED_AT_ONCE - 1)
-    expect(await tokens.listSessions('ada')).toHaveLength(3)
+    expect(await tokens.sessions.list('ada')).toHaveLength(3)
   })
 
   test('a list that skips thousands of idle sessions lets others have their turn', async () => {
@@ -131,7 +131,7 @@ describe.each(Object.keys(STORES))('a user with thousands of sessions: %s', (kin
     await store.sessions!.rotate(sids[0]!, firstToken(sids[0]!), rules)
     moveClock(9 * DAY)
     const turns = await countTurns(async () => {
-      expect((await tokens.listSessions('ada', { limit: 10 })).map(({ id }) => id)).toEqual([sids[0]])
+      expect((await tokens.sessions.list('ada', { limit: 10 })).map(({ id }) => id)).toEqual([sids[0]])
     })
     expect(turns).toBeGreaterThanOrEqual(2)
   })
@@ -141,7 +141,7 @@ describe.each(Object.keys(STORES))('a user with thousands of sessions: %s', (kin
 
   test('pruning thousands of sessions lets others have their turn', async () => {
     const { store, tokens, moveClock } = await open()
-    await tokens.revokeAll()
+    await tokens.revoke.all()
     // Those that end are the revocations: sessions here never do.
     const batch = Array.from({ length: SESSIONS }, (_, at) => ({
       kind: 'token' as const,

@@ -21,7 +21,7 @@ const valuesOf = ({ accessToken, refreshToken }: TokenPair): unknown[] =>
 describe('the CSRF value of a session', () => {
   test('both tokens of a pair carry the same, whether a store keeps the session or not', async () => {
     for (const { tokens } of [createRevocable(COOKIES), createManager(COOKIES)]) {
-      const pair = await tokens.createTokenPair({ uid: 'ada' })
+      const pair = await tokens.sessions.open({ uid: 'ada' })
       expect(csrfOf(pair.accessToken)).toMatch(/^[\w-]{22}$/)
       expect(csrfOf(pair.refreshToken)).toBe(csrfOf(pair.accessToken))
     }
@@ -29,7 +29,7 @@ describe('the CSRF value of a session', () => {
 
   test('a value read at any time is good for every token of the session', async () => {
     const { tokens, clock } = createRevocable(COOKIES)
-    const pairs = [await tokens.createTokenPair({ uid: 'ada' })]
+    const pairs = [await tokens.sessions.open({ uid: 'ada' })]
     for (let at = 0; at < 3; at++) {
       clock.seconds += 60
       const newest = pairs.at(-1) as TokenPair
@@ -38,32 +38,36 @@ describe('the CSRF value of a session', () => {
         expect(await outcomeOf(tokens.accessTokenRequired(post(newest, csrf)))).toBe('ok')
         expect(await outcomeOf(tokens.refreshTokenRequired(post(newest, csrf)))).toBe('ok')
       }
-      pairs.push(toPair(await tokens.refresh(post(newest, csrfOf((pairs[0] as TokenPair).refreshToken)))))
+      pairs.push(
+        toPair(await tokens.sessions.refresh(post(newest, csrfOf((pairs[0] as TokenPair).refreshToken)))),
+      )
     }
     expect(new Set(pairs.flatMap(valuesOf)).size).toBe(1)
   })
 
   test('refreshes of one token at the same time give one value', async () => {
     const { tokens, clock } = createRevocable(COOKIES)
-    const first = await tokens.createTokenPair({ uid: 'ada' })
+    const first = await tokens.sessions.open({ uid: 'ada' })
     clock.seconds += 60
-    const answers = await Promise.all(Array.from({ length: 10 }, () => tokens.refresh(first.refreshToken)))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => tokens.sessions.refresh(first.refreshToken)),
+    )
     const pairs = answers.map(toPair)
     expect(new Set([first, ...pairs].flatMap(valuesOf)).size).toBe(1)
     // So does one that leaves the refresh token as it is.
-    const kept = await tokens.refresh((pairs[0] as TokenPair).refreshToken)
+    const kept = await tokens.sessions.refresh((pairs[0] as TokenPair).refreshToken)
     expect([kept.refreshToken, csrfOf(kept.accessToken)]).toEqual([null, csrfOf(first.accessToken)])
   })
 
   test('another session of the same user has another', async () => {
     const { tokens } = createRevocable(COOKIES)
     const [one, other] = [
-      await tokens.createTokenPair({ uid: 'ada' }),
-      await tokens.createTokenPair({ uid: 'ada' }),
+      await tokens.sessions.open({ uid: 'ada' }),
+      await tokens.sessions.open({ uid: 'ada' }),
     ]
     const foreign = csrfOf(other.accessToken)
     expect(await outcomeOf(tokens.accessTokenRequired(post(one, foreign)))).toBe('CSRF_MISMATCH')
-    expect(await outcomeOf(tokens.refresh(post(one, foreign)))).toBe('CSRF_MISMATCH')
+    expect(await outcomeOf(tokens.sessions.refresh(post(one, foreign)))).toBe('CSRF_MISMATCH')
   })
 
   test('tokens that are made alone have their own', () => {
@@ -83,7 +87,7 @@ describe('a refresh token that was made under another configuration', () => {
   test('without a CSRF value: the new pair shares a new one, and keeps it', async () => {
     const { tokens: before, store } = createRevocable({}, { clock })
     const { tokens } = createRevocable(COOKIES, { clock, store })
-    const old = await before.createTokenPair({ uid: 'ada' })
+    const old = await before.sessions.open({ uid: 'ada' })
     expect(valuesOf(old)).toEqual([undefined, undefined])
     const first = await advance({ tokens, clock }, old.refreshToken)
     expect(csrfOf(first.accessToken)).toMatch(/^[\w-]{22}$/)
@@ -94,18 +98,18 @@ describe('a refresh token that was made under another configuration', () => {
   test('with a CSRF value that nobody needs any more: the new pair has none', async () => {
     const { tokens: before, store } = createRevocable(COOKIES, { clock })
     const { tokens } = createRevocable({ ...COOKIES, JWT_COOKIE_CSRF_PROTECT: false }, { clock, store })
-    const { refreshToken } = await before.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await before.sessions.open({ uid: 'ada' })
     expect(valuesOf(await advance({ tokens, clock }, refreshToken))).toEqual([undefined, undefined])
   })
 
   test('with a value that makes the pair too long: the refresh fails, and costs the session nothing', async () => {
     const { tokens, store } = createRevocable(COOKIES, { clock })
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const { header, claims } = openToken(refreshToken)
     const long = forge({ header, claims: { ...claims, csrf: 'x'.repeat(600) }, key: SECRET })
     const strict = createRevocable({ ...COOKIES, JWT_MAX_TOKEN_LENGTH: long.length }, { clock, store }).tokens
     clock.seconds += 60
-    await expect(strict.refresh(long)).rejects.toThrow(TypeError)
+    await expect(strict.sessions.refresh(long)).rejects.toThrow(TypeError)
     expect(await outcomeOf(advance({ tokens, clock }, refreshToken))).toBe('ok')
   })
 })

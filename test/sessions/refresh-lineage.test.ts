@@ -4,6 +4,7 @@ import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-
 import { openToken, withBearer } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { signClaims } from '../helpers/sign-claims.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const COOKIES = { JWT_TOKEN_LOCATION: ['headers', 'cookies'] } as const
 const claimsOf = (token: string) => openToken(token).claims
@@ -12,23 +13,23 @@ const claimsOf = (token: string) => openToken(token).claims
 async function open() {
   const revocable = createRevocable(COOKIES)
   const { tokens } = revocable
-  const ada = await tokens.createTokenPair({ uid: 'ada' })
-  const login = await tokens.createTokenPair({ uid: 'grace' })
+  const ada = await tokens.sessions.open({ uid: 'ada' })
+  const login = await tokens.sessions.open({ uid: 'grace' })
   const grace = await advance(revocable, login.refreshToken)
   const ended: unknown[] = []
   onTestFinished(tokens.on('revoked', ({ id, reason }) => ended.push([id, reason])))
   const isAlive = async (accessToken: string): Promise<boolean> =>
-    (await outcomeOf(tokens.verifyToken(accessToken))) === 'ok'
+    (await outcomeOf(tokens.verify(accessToken))) === 'ok'
   return { ...revocable, ada, grace, ended, isAlive }
 }
 
 const WAYS_IN: readonly (readonly [string, (tokens: TokenManager, token: string) => Promise<unknown>])[] = [
-  ['refresh', (tokens, token) => tokens.refresh(token)],
-  ['refresh of a request', (tokens, token) => tokens.refresh(withBearer(token))],
+  ['refresh', (tokens, token) => tokens.sessions.refresh(token)],
+  ['refresh of a request', (tokens, token) => tokens.sessions.refresh(withBearer(token))],
   ['refreshTokenRequired', (tokens, token) => tokens.refreshTokenRequired(withBearer(token))],
   ['tokenRequired', (tokens, token) => tokens.tokenRequired(withBearer(token))],
-  ['verifyToken', (tokens, token) => tokens.verifyToken(token, { type: 'refresh' })],
-  ['inspectToken', (tokens, token) => tokens.inspectToken(token)],
+  ['verify', (tokens, token) => tokens.verify(token, { type: 'refresh' })],
+  ['inspectToken', (tokens, token) => internalsOf(tokens).inspectToken(token)],
 ]
 
 describe('a refresh token without a parent ends nothing', () => {
@@ -38,12 +39,12 @@ describe('a refresh token without a parent ends nothing', () => {
     for (const [, present] of WAYS_IN.slice(0, 2)) {
       await expect(present(tokens, token)).rejects.toMatchObject({
         code: 'TOKEN_INVALID',
-        message: expect.stringContaining('only tokens of createTokenPair can be refreshed') as string,
+        message: expect.stringContaining('only tokens of sessions.open() can be refreshed') as string,
       })
     }
     // It is genuine all the same.
     for (const [, present] of WAYS_IN.slice(2)) expect(await outcomeOf(present(tokens, token))).toBe('ok')
-    expect([ended, await tokens.listSessions('ada')]).toEqual([[], [expect.anything()]])
+    expect([ended, await tokens.sessions.list('ada')]).toEqual([[], [expect.anything()]])
   })
 
   describe.each(WAYS_IN)('%s', (_way, present) => {
@@ -128,7 +129,7 @@ describe('a forged or foreign parent', () => {
     const { tokens, ada, grace, ended, isAlive } = await open()
     const par = claimsOf(ada.refreshToken)['jti']
     const token = signClaims({ ...claimsOf(grace.refreshToken), par })
-    expect(await outcomeOf(tokens.refresh(token))).toBe('REFRESH_TOKEN_REUSED')
+    expect(await outcomeOf(tokens.sessions.refresh(token))).toBe('REFRESH_TOKEN_REUSED')
     expect(ended).toEqual([[claimsOf(grace.refreshToken)['sid'], 'reuse']])
     expect([await isAlive(ada.accessToken), await isAlive(grace.accessToken)]).toEqual([true, false])
   })
@@ -137,7 +138,7 @@ describe('a forged or foreign parent', () => {
     const { tokens, clock, ada, grace, ended, isAlive } = await open()
     const par = claimsOf(ada.refreshToken)['jti']
     const token = signClaims({ ...claimsOf(grace.refreshToken), par, gen: 9, sat: clock() - 60_000 })
-    expect(await outcomeOf(tokens.refresh(token))).toBe('ok')
+    expect(await outcomeOf(tokens.sessions.refresh(token))).toBe('ok')
     expect([ended, await isAlive(ada.accessToken), await isAlive(grace.accessToken)]).toEqual([
       [],
       true,

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import {
-  type CreateTokenPairOptions,
+  type OpenSessionOptions,
   isTokenError,
   type RevocationStore,
   TokenConfig,
@@ -29,11 +29,11 @@ function create(options: TokenConfigOptions = {}, store?: (memory: RevocationSto
   const rejected: TokenEvents['rejected'][] = []
   tokens.on('revoked', (event) => revoked.push(event))
   tokens.on('rejected', (event) => rejected.push(event))
-  const logIn = (given: CreateTokenPairOptions = {}): Promise<TokenPair> => {
+  const logIn = (given: OpenSessionOptions = {}): Promise<TokenPair> => {
     clock.seconds++
-    return tokens.createTokenPair(ADA, given)
+    return tokens.sessions.open(ADA, given)
   }
-  const countSessions = async (): Promise<number> => (await tokens.listSessions('ada')).length
+  const countSessions = async (): Promise<number> => (await tokens.sessions.list('ada')).length
   return { tokens, clock, memory, revoked, rejected, logIn, countSessions }
 }
 
@@ -45,9 +45,10 @@ describe('endOldest', () => {
     const first = await logIn({ maxSessions: 2 })
     const second = await logIn({ maxSessions: 2 })
     const third = await logIn({ maxSessions: 2, ...CLIENT })
-    expect(await outcomeOf(tokens.verifyToken(first.accessToken))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.refresh(first.refreshToken))).toBe('TOKEN_REVOKED')
-    for (const pair of [second, third]) expect(await outcomeOf(tokens.refresh(pair.refreshToken))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(first.accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.sessions.refresh(first.refreshToken))).toBe('TOKEN_REVOKED')
+    for (const pair of [second, third])
+      expect(await outcomeOf(tokens.sessions.refresh(pair.refreshToken))).toBe('ok')
     expect(await countSessions()).toBe(2)
     expect(revoked).toEqual([
       {
@@ -94,12 +95,12 @@ describe('endOldest', () => {
     const memory = createMemoryStore()
     const store = replicate(memory, { bound: '5s' })
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
-    const tokens = new TokenManager({ config, revocation: store })
+    const tokens = new TokenManager({ config, store })
     await tokens.ready()
-    const first = await tokens.createTokenPair(ADA)
-    await tokens.verifyToken(first.accessToken)
-    await tokens.createTokenPair(ADA, { maxSessions: 1 })
-    expect(await outcomeOf(tokens.verifyToken(first.accessToken))).toBe('TOKEN_REVOKED')
+    const first = await tokens.sessions.open(ADA)
+    await tokens.verify(first.accessToken)
+    await tokens.sessions.open(ADA, { maxSessions: 1 })
+    expect(await outcomeOf(tokens.verify(first.accessToken))).toBe('TOKEN_REVOKED')
     await store.close()
   })
 })
@@ -113,7 +114,8 @@ describe('refuse', () => {
     const loggedIn = vi.fn()
     tokens.on('loggedIn', loggedIn)
     await expect(logIn(limit)).rejects.toMatchObject({ code: 'SESSION_LIMIT_REACHED', maxSessions: 2 })
-    for (const { refreshToken } of opened) expect(await outcomeOf(tokens.refresh(refreshToken))).toBe('ok')
+    for (const { refreshToken } of opened)
+      expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('ok')
     expect(await countSessions()).toBe(2)
     expect(revoked).toEqual([])
     expect(loggedIn).not.toHaveBeenCalled()
@@ -134,7 +136,7 @@ describe('refuse', () => {
     const { tokens, logIn } = create()
     const first = await logIn(limit)
     await logIn(limit)
-    await tokens.logout(await tokens.verifyToken(first.accessToken))
+    await tokens.logout(await tokens.verify(first.accessToken))
     expect(await outcomeOf(logIn(limit))).toBe('ok')
   })
 
@@ -185,8 +187,8 @@ describe('a limit that cannot be enforced is not ignored', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
     const { sessions: _, ...store } = createMemoryStore()
     for (const revocation of [undefined, store]) {
-      const tokens = new TokenManager({ config, revocation })
-      const error: unknown = await tokens.createTokenPair(ADA, { maxSessions: 5 }).catch((thrown) => thrown)
+      const tokens = new TokenManager({ config, store: revocation })
+      const error: unknown = await tokens.sessions.open(ADA, { maxSessions: 5 }).catch((thrown) => thrown)
       expect(error).toMatchObject({ code: 'CONFIGURATION_INVALID' })
       expect((error as Error).message).toContain('maxSessions')
     }

@@ -2,15 +2,16 @@ import { describe, expect, test, vi } from 'vitest'
 import type { TokenConfigOptions, TokenEvents, RevocationStore } from '../../packages/tokenlib/src/index.js'
 import { openToken, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 /** A session that was refreshed so many times, ten seconds apart, and what happens to it from then on. */
 async function rotate(times: number, options: TokenConfigOptions = {}) {
   const { tokens, clock, store } = createRevocable({ JWT_REFRESH_GRACE: 0, ...options })
-  const first = await tokens.createTokenPair({ uid: 'ada' })
+  const first = await tokens.sessions.open({ uid: 'ada' })
   let last = first
   for (let turn = 0; turn < times; turn++) {
     clock.seconds += 10
-    last = toPair(await tokens.refresh(last.refreshToken))
+    last = toPair(await tokens.sessions.refresh(last.refreshToken))
   }
   const reuses: TokenEvents['reuseDetected'][] = []
   const revoked: TokenEvents['revoked'][] = []
@@ -26,14 +27,14 @@ const ENTRY_POINTS: readonly (readonly [
   string,
   (tokens: Case['tokens'], token: string) => Promise<unknown>,
 ])[] = [
-  ['refresh', (tokens, token) => tokens.refresh(token)],
+  ['refresh', (tokens, token) => tokens.sessions.refresh(token)],
   ['refreshTokenRequired', (tokens, token) => tokens.refreshTokenRequired(withBearer(token))],
   ['tokenRequired', (tokens, token) => tokens.tokenRequired(withBearer(token))],
   ['require', (tokens, token) => tokens.require({ type: 'refresh', optional: true })(withBearer(token))],
-  ['verifyToken', (tokens, token) => tokens.verifyToken(token, { type: 'refresh' })],
+  ['verify', (tokens, token) => tokens.verify(token, { type: 'refresh' })],
   [
-    'authenticateUpgrade',
-    (tokens, token) => tokens.authenticateUpgrade(withBearer(token), { type: 'refresh' }),
+    'sockets.authenticate',
+    (tokens, token) => tokens.sockets.authenticate(withBearer(token), { type: 'refresh' }),
   ],
 ]
 
@@ -45,8 +46,8 @@ describe.each(ENTRY_POINTS)('%s', (_name, present) => {
       expect.objectContaining({ sid, sub: 'ada', presented: 1, current: 50 }) as TokenEvents['reuseDetected'],
     ])
     expect(revoked).toMatchObject([{ kind: 'session', id: sid, sub: 'ada', reason: 'reuse' }])
-    expect(await outcomeOf(tokens.verifyToken(last.accessToken))).toBe('TOKEN_REVOKED')
-    expect(await outcomeOf(tokens.refresh(last.refreshToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(last.accessToken))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.sessions.refresh(last.refreshToken))).toBe('TOKEN_REVOKED')
     expect(await outcomeOf(present(tokens, first.refreshToken))).toBe('TOKEN_REVOKED')
     expect(reuses).toHaveLength(1)
   })
@@ -79,12 +80,12 @@ describe.each(ENTRY_POINTS)('%s', (_name, present) => {
 test('looking at a refresh token does not use it up', async () => {
   const { tokens, last } = await rotate(3)
   for (const [, present] of ENTRY_POINTS.slice(1)) await present(tokens, last.refreshToken)
-  expect(await outcomeOf(tokens.refresh(last.refreshToken))).toBe('ok')
+  expect(await outcomeOf(tokens.sessions.refresh(last.refreshToken))).toBe('ok')
 })
 
 test('an access token of an earlier generation stays good', async () => {
   const { tokens, first } = await rotate(3)
-  expect(await outcomeOf(tokens.verifyToken(first.accessToken))).toBe('ok')
+  expect(await outcomeOf(tokens.verify(first.accessToken))).toBe('ok')
   expect(await outcomeOf(tokens.tokenRequired(withBearer(first.accessToken)))).toBe('ok')
 })
 
@@ -100,15 +101,15 @@ test('a route that guards with the refresh token and then refreshes works', asyn
   const { tokens, last } = await rotate(2)
   const request = withBearer(last.refreshToken)
   await tokens.refreshTokenRequired(request)
-  expect(await outcomeOf(tokens.refresh(request))).toBe('ok')
+  expect(await outcomeOf(tokens.sessions.refresh(request))).toBe('ok')
 })
 
 test('where the revocation check is left out, so is this', async () => {
   const { tokens, first } = await rotate(2)
-  expect(
-    await outcomeOf(tokens.verifyToken(first.refreshToken, { type: 'refresh', skipRevocation: true })),
-  ).toBe('ok')
-  expect(tokens.verifyTokenWithoutRevocation(first.refreshToken, { type: 'refresh' }).gen).toBe(1)
+  expect(await outcomeOf(tokens.verify(first.refreshToken, { type: 'refresh', skipRevocation: true }))).toBe(
+    'ok',
+  )
+  expect(internalsOf(tokens).verifyWithoutRevocation(first.refreshToken, { type: 'refresh' }).gen).toBe(1)
 })
 
 test('a refresh token of no session is no concern of the store', async () => {
@@ -119,14 +120,14 @@ test('a refresh token of no session is no concern of the store', async () => {
 
 test('a socket that was opened with a refresh token outlives the rotation of that token', async () => {
   const { tokens, clock, last, reuses } = await rotate(0)
-  const upgrade = await tokens.authenticateUpgrade(withBearer(last.refreshToken), { type: 'refresh' })
-  await tokens.refresh(last.refreshToken)
+  const upgrade = await tokens.sockets.authenticate(withBearer(last.refreshToken), { type: 'refresh' })
+  await tokens.sessions.refresh(last.refreshToken)
   clock.seconds += 3600
   const closed: number[] = []
   const socket = { close: (code: number) => void closed.push(code), addEventListener() {} }
   vi.useFakeTimers()
   try {
-    const stop = tokens.closeWhenInvalid(socket, upgrade, { every: '1s' })
+    const stop = tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1s' })
     await vi.advanceTimersByTimeAsync(3000)
     stop()
   } finally {
@@ -153,7 +154,7 @@ describe.each(['a store that answers at once', 'a store that answers later', 'a 
     test('and is refused, is refused by its other dependencies too', async () => {
       const { tokens, first } = await create()
       const request = withBearer(first.refreshToken)
-      expect(await outcomeOf(tokens.refresh(request))).toBe('REFRESH_TOKEN_REUSED')
+      expect(await outcomeOf(tokens.sessions.refresh(request))).toBe('REFRESH_TOKEN_REUSED')
       expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
       expect(await outcomeOf(tokens.tokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
     })
@@ -161,10 +162,10 @@ describe.each(['a store that answers at once', 'a store that answers later', 'a 
     test('does not take its own refresh for a reuse', async () => {
       const { tokens, last } = await create()
       const request = withBearer(last.refreshToken)
-      const next = toPair(await tokens.refresh(request))
-      await tokens.refresh(next.refreshToken)
+      const next = toPair(await tokens.sessions.refresh(request))
+      await tokens.sessions.refresh(next.refreshToken)
       expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('ok')
-      expect(await outcomeOf(tokens.verifyToken(next.accessToken))).toBe('ok')
+      expect(await outcomeOf(tokens.verify(next.accessToken))).toBe('ok')
       expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(last.refreshToken)))).toBe(
         'REFRESH_TOKEN_REUSED',
       )

@@ -36,10 +36,10 @@ for (const [kind, open] of [
   ['postgres', openPostgres],
 ] as const) {
   describeWithOwnServer(kind, `health of a manager whose ${kind} is gone`, () => {
-    const createManager = (revocation: RevocationStore): TokenManager =>
+    const createManager = (store: RevocationStore): TokenManager =>
       new TokenManager({
         config: new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '1s' }),
-        revocation,
+        store,
       })
 
     test('with a replica, it can check tokens for as long as the copy is fresh', async () => {
@@ -48,22 +48,22 @@ for (const [kind, open] of [
       onTestFinished(() => replicated.close())
       const tokens = createManager(replicated)
       await tokens.ready()
-      const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+      const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
       expect(await tokens.health()).toMatchObject({ ...UP, replica: { isFresh: true } })
 
       await server.kill('SIGSTOP')
       try {
         expect(await tokens.health()).toMatchObject({ ...DEGRADED, replica: { isFresh: true } })
-        await tokens.verifyToken(accessToken)
+        await tokens.verify(accessToken)
         const refused = { code: 'REVOCATION_UNAVAILABLE' }
-        await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toMatchObject(refused)
+        await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toMatchObject(refused)
         await vi.waitFor(async () => expect(await tokens.health()).toMatchObject(DOWN), PATIENT)
-        await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject(refused)
+        await expect(tokens.verify(accessToken)).rejects.toMatchObject(refused)
       } finally {
         await server.kill('SIGCONT')
       }
       await vi.waitFor(async () => expect(await tokens.health()).toMatchObject(UP), PATIENT)
-      await tokens.createTokenPair({ uid: 'ada' })
+      await tokens.sessions.open({ uid: 'ada' })
     }, 90_000)
 
     test('without one, it can do nothing', async () => {
@@ -92,7 +92,7 @@ describeWithOwnServer('postgres', 'a PostgreSQL that only reads', () => {
     await store.migrate()
     const tokens = new TokenManager({
       config: new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '1s' }),
-      revocation: store,
+      store,
     })
     await tokens.ready()
     await pool.query('alter system set default_transaction_read_only = on')

@@ -23,7 +23,7 @@ function testNewerData(create: () => Promise<MarkedStore>): void {
     const marked = await create()
     const before = createTokens(marked.open(), PATIENT)
     await before.ready()
-    const { accessToken } = await before.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await before.sessions.open({ uid: 'ada' })
     await marked.mark(99)
 
     const tokens = createTokens(marked.open(), PATIENT)
@@ -31,7 +31,7 @@ function testNewerData(create: () => Promise<MarkedStore>): void {
       code: 'CONFIGURATION_INVALID',
       message: expect.stringMatching(/version 99.*version 1/) as string,
     })
-    await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE' })
+    await expect(tokens.verify(accessToken)).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE' })
     expect(await marked.readMark()).toBe(99)
   })
 }

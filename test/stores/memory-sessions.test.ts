@@ -82,7 +82,7 @@ describe('the order of sessions in memory', () => {
 
   test('removes any number of sessions in steps that are in proportion', () => {
     const { order, remove, countLooks } = createCounted(10_000)
-    // As revokeOtherSessions does: page by page, and each page is removed.
+    // As sessions.endOthers does: page by page, and each page is removed.
     let last: Place | null = null
     const looks = countLooks(() => {
       for (;;) {

@@ -10,7 +10,7 @@ describeWithOwnServer('redis', 'health of a real server', () => {
     const { server, client } = await start()
     const tokens = new TokenManager({
       config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-      revocation: createRedisStore(client),
+      store: createRedisStore(client),
     })
     await tokens.ready()
     expect((await tokens.health()).status).toBe('up')
@@ -28,13 +28,13 @@ describeWithOwnServer('redis', 'health of a real server', () => {
     const { client } = await start()
     const tokens = new TokenManager({
       config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-      revocation: createRedisStore(client),
+      store: createRedisStore(client),
     })
     await tokens.ready()
     const before = await client.dbsize()
     expect((await tokens.health()).status).toBe('up')
     await client.config('SET', 'maxmemory', '1')
-    await expect(tokens.createTokenPair({ uid: 'ada' })).rejects.toThrow()
+    await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow()
     const degraded = { status: 'degraded', canCheck: true, canWrite: false }
     expect(await tokens.health()).toMatchObject(degraded)
     await client.config('SET', 'maxmemory', '0')

@@ -283,7 +283,7 @@ describeWithOwnServer('redis', 'A replica of a Redis server that lost its data',
   })
 
   const ask = (tokens: TokenManager, accessToken: string): Promise<string> =>
-    tokens.verifyToken(accessToken).then(
+    tokens.verify(accessToken).then(
       () => 'passed',
       (error: { code: string }) => error.code,
     )
@@ -304,15 +304,15 @@ describeWithOwnServer('redis', 'A replica of a Redis server that lost its data',
       await open(await connectIoredis(server), { bound: '500ms' }),
       await open(await connectNodeRedis(server), { bound: '500ms' }),
     ] as const
-    const [one, two] = replicas.map(({ store }) => new TokenManager({ config, revocation: store })) as [
+    const [one, two] = replicas.map(({ store }) => new TokenManager({ config, store })) as [
       TokenManager,
       TokenManager,
     ]
     const [ada, bob, grace] = await Promise.all(
-      ['ada', 'bob', 'grace'].map((uid) => one.createTokenPair({ uid })),
+      ['ada', 'bob', 'grace'].map((uid) => one.sessions.open({ uid })),
     )
-    await one.logout(await one.verifyToken(String(ada?.accessToken)))
-    await two.revokeUser('bob')
+    await one.logout(await one.verify(String(ada?.accessToken)))
+    await two.revoke.user('bob')
     await until(() => replicas.every(({ store }) => store.replica.readState().entries === 2))
 
     await lose(server)
@@ -321,7 +321,7 @@ describeWithOwnServer('redis', 'A replica of a Redis server that lost its data',
     await until(async () => (await other.lookup([{ kind: 'user', id: 'bob' }]))[0] !== undefined)
     await until(async () => (await other.feed(null, { waitMs: 0 })).entries.length === 2)
 
-    for (const manager of [one, two, new TokenManager({ config, revocation: other })]) {
+    for (const manager of [one, two, new TokenManager({ config, store: other })]) {
       expect(await ask(manager, String(grace?.accessToken))).toBe('passed')
       expect(await ask(manager, String(ada?.accessToken))).toBe('TOKEN_REVOKED')
       expect(await ask(manager, String(bob?.accessToken))).toBe('TOKEN_REVOKED')
@@ -421,10 +421,10 @@ describeWithOwnServer('redis', 'Checks of a fresh replica of a Redis store', () 
     const { store } = await open(client, { bound: '1m' })
     const tokens = new TokenManager({
       config: new TokenConfig({ JWT_SECRET_KEY: 'a secret of 32 bytes or more: Kq7Zw0' }),
-      revocation: store,
+      store,
     })
     await tokens.ready()
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const headers = { authorization: `Bearer ${accessToken}` }
     await client.config('RESETSTAT')
     for (let count = 0; count < 200; count++) {

@@ -8,6 +8,7 @@ import {
 } from '../../packages/contracts/src/index.js'
 import { type Application, createApplication } from '../../examples/application.js'
 import { start } from '../../examples/fetch.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 type Step = () => Promise<void>
 
@@ -77,7 +78,7 @@ describe('the contract fails for an application', () => {
     const broken = startBroken((application) => {
       const { tokens } = application
       const { accessTokenRequired } = tokens
-      const nobody = tokens.verifyTokenWithoutRevocation(tokens.createAccessToken({ uid: 'nobody' }))
+      const nobody = internalsOf(tokens).verifyWithoutRevocation(tokens.createAccessToken({ uid: 'nobody' }))
       const leaky: typeof accessTokenRequired = (request) =>
         (request as Request).url.endsWith('/profile')
           ? accessTokenRequired(request).catch(() => nobody)
@@ -151,7 +152,7 @@ describe('the contract fails for an application', () => {
       const required = tokens.accessTokenRequired
       const twice: typeof tokens.accessTokenRequired = async (request) => {
         const found = await tokens.getTokenFromRequest(request)
-        return found === null ? required(request) : tokens.verifyToken(found.token)
+        return found === null ? required(request) : tokens.verify(found.token)
       }
       Object.assign(tokens, { accessTokenRequired: twice })
       return application

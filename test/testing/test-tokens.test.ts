@@ -4,10 +4,10 @@ import { z } from 'zod'
 import {
   type Dependency,
   isTokenError,
-  type JsonValue,
   type TokenManager,
   type TokenPayload,
 } from '../../packages/tokenlib/src/index.js'
+import type { JsonValue } from '../../packages/tokenlib/src/kit.js'
 import { createTestTokens, type MintOptions } from '../../packages/tokenlib/src/testing/index.js'
 import { openToken } from '../helpers/manager.js'
 import { configFor, keyPairFor } from '../helpers/keys.js'
@@ -28,7 +28,7 @@ const GUARDS = {
   accessTokenRequired: (tokens: TokenManager) => tokens.accessTokenRequired,
   refreshTokenRequired: (tokens: TokenManager) => tokens.refreshTokenRequired,
   freshTokenRequired: (tokens: TokenManager) => tokens.freshTokenRequired,
-  scopesRequired: (tokens: TokenManager) => tokens.scopesRequired('write'),
+  scopesRequired: (tokens: TokenManager) => tokens.require({ scopes: ['write'] }),
 }
 
 const FLAGS: readonly [flags: MintOptions, guard: keyof typeof GUARDS, expected: string][] = [
@@ -78,7 +78,7 @@ describe.each(['HS256', 'RS256', 'ES256', 'EdDSA'] as const)('mintToken, %s', (a
 describe('mintToken', () => {
   test('puts uid and claims into the token', async () => {
     const { tokens, mintToken } = createTestTokens()
-    const payload = await tokens.verifyToken(mintToken({ uid: 'ada', age: 36 }))
+    const payload = await tokens.verify(mintToken({ uid: 'ada', age: 36 }))
     expect([payload.sub, payload.age]).toEqual(['ada', 36])
   })
 
@@ -173,7 +173,7 @@ describe('claims', () => {
     expectTypeOf(mintToken)
       .parameter(0)
       .toEqualTypeOf<{ readonly uid: string } & { age: number; born: string }>()
-    const payload = await tokens.verifyToken(mintToken({ uid: 'ada', age: 36, born: '1815-12-10' }))
+    const payload = await tokens.verify(mintToken({ uid: 'ada', age: 36, born: '1815-12-10' }))
     expectTypeOf(payload.age).toEqualTypeOf<number>()
     expectTypeOf(payload.born).toEqualTypeOf<Date>()
     expect(payload.born).toEqual(new Date('1815-12-10'))
@@ -214,10 +214,10 @@ describe('authHeaders', () => {
 
 test('a store goes by the same clock', async () => {
   const { tokens, clock } = createTestTokens({ openStore: (now) => createMemoryStore({ clock: now }) })
-  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+  const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   clock.advance('1h')
-  await expect(tokens.verifyToken(accessToken)).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
-  const next = await tokens.refresh(refreshToken)
-  await tokens.logout(await tokens.verifyToken(next.accessToken))
-  await expect(tokens.verifyToken(next.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+  await expect(tokens.verify(accessToken)).rejects.toMatchObject({ code: 'TOKEN_EXPIRED' })
+  const next = await tokens.sessions.refresh(refreshToken)
+  await tokens.logout(await tokens.verify(next.accessToken))
+  await expect(tokens.verify(next.accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
 })

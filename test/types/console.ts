@@ -7,7 +7,7 @@ const tokens = new TokenManager({ config: new TokenConfig() })
 export const routes: readonly MountableRoutes[] = [
   createConsole(tokens, { allow: tokens.accessTokenRequired }),
   createConsole(tokens, {
-    allow: tokens.scopesRequired('operator'),
+    allow: tokens.require({ scopes: ['operator'] }),
     actor: ({ sub, jti }) => `${sub} ${jti}`,
   }),
   createConsole(tokens, { allow: (request: Request) => request.headers.get('x-operator') ?? 'nobody' }),

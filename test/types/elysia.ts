@@ -102,7 +102,7 @@ app.onRequest(enforce(tokens.accessTokenRequired))
 // A macro of scopes, as the guide has it, takes no empty list.
 const scoped = new Elysia().macro({
   scopes: (scopes: [string, ...string[]]) => ({
-    resolve: inject({ payload: tokens.scopesRequired(...scopes) }),
+    resolve: inject({ payload: tokens.require({ scopes: [...scopes] }) }),
   }),
 })
 scoped.get('/reports', ({ payload }) => payload.age, { scopes: ['reports'] })

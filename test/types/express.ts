@@ -125,7 +125,7 @@ const guards: RequestHandler[] = [
 ]
 const errors: ErrorRequestHandler = handleErrors({ realm: 'shop' })
 app.use(guards, errors)
-app.use('/admin', enforce(tokens.scopesRequired('admin')), express.Router())
+app.use('/admin', enforce(tokens.require({ scopes: ['admin'] })), express.Router())
 app.use(['/a', /^\/b/], inject({ payload: tokens.accessTokenRequired }))
 
 declare const typedResponse: Response<{ ok: boolean }, { user: string }>

@@ -61,7 +61,7 @@ defineValidatedHandler({
   ),
 })
 
-app.use(handleErrors({ realm: 'shop' })).use('/admin/**', enforce(tokens.scopesRequired('admin')))
+app.use(handleErrors({ realm: 'shop' })).use('/admin/**', enforce(tokens.require({ scopes: ['admin'] })))
 app.get('/by-hand', async (event) => (await tokens.accessTokenRequired(event.req)).age satisfies number)
 // @ts-expect-error a guard is no handler: it has nothing to answer
 app.get('/', enforce(tokens.accessTokenRequired))

@@ -8,15 +8,14 @@ import {
   decodeWithoutVerifying,
   type Dependency,
   hasScopes,
-  type JsonValue,
   type RequestToken,
-  type RevocationRequest,
   TokenConfig,
   TokenManager,
   type TokenPayload,
   type TokenPolicy,
   type TokenWithHeader,
 } from 'tokenlib'
+import type { JsonValue, RevocationRequest } from 'tokenlib/kit'
 import { inject as injectFetch } from 'tokenlib/fetch'
 import { inject } from 'tokenlib/hono'
 
@@ -63,13 +62,13 @@ declare const request: Request
   same<Awaited<ReturnType<typeof both>>, TokenWithHeader>()
   const bothOrNull = tokens.require({ withHeader: true, optional: true })
   same<Awaited<ReturnType<typeof bothOrNull>>, TokenWithHeader | null>()
-  const verified = await tokens.verifyToken('', { withHeader: true })
+  const verified = await tokens.verify('', { withHeader: true })
   same<typeof verified, TokenWithHeader>()
   // @ts-expect-error the header is read-only
   verified.header.alg = 'none'
   // @ts-expect-error a flag
   tokens.require({ withHeader: 'yes' })
-  const some = tokens.anyScopeRequired('a', 'b')
+  const some = tokens.require({ anyScope: ['a', 'b'] })
   same<Awaited<ReturnType<typeof some>>, TokenPayload>()
   // @ts-expect-error a list of scopes, not a text
   tokens.require({ anyScope: 'a' })
@@ -105,7 +104,7 @@ declare const request: Request
   const checked = await tenant.require({ withHeader: true })(request)
   same<typeof checked.payload.age, number>()
   const mixed = chooseManager((view) => (view.url === '/' ? byAge : byRole))
-  const either = await mixed.scopesRequired('a')(request)
+  const either = await mixed.require({ scopes: ['a'] })(request)
   if ('age' in either) same<typeof either.age, number>()
   // @ts-expect-error what may be absent has to be refused by the function itself
   chooseManager(() => new Map([['a', byAge]]).get('a'))
@@ -127,7 +126,7 @@ declare const request: Request
   }
   const zod = await byZod.accessTokenRequired(request)
   const valibot = await byValibot.freshTokenRequired(request)
-  const arktype = await byArktype.scopesRequired('a')(request)
+  const arktype = await byArktype.require({ scopes: ['a'] })(request)
   const { payload: checked, header } = await byZod.require({ withHeader: true })(request)
   same<[typeof checked.age, typeof header.alg], [number, string]>()
   same<[typeof zod.age, typeof valibot.age, typeof arktype.age], [number, number, number]>()
@@ -150,7 +149,7 @@ declare const request: Request
     }),
   })
   tokens.createAccessToken({ uid: 'ada', born: '1815-12-10' })
-  const payload = await tokens.verifyToken('')
+  const payload = await tokens.verify('')
   same<typeof payload.born, Date>()
   same<typeof payload.role, string>()
 }

@@ -42,7 +42,7 @@ const getTokenDep: Dependency<RequestToken> = async (request) =>
   router.get('/optional', inject({ payload: tokens.accessTokenOptional }), (ctx) => {
     same<typeof ctx.state.payload, TokenPayload<{ age: number }> | null>()
   })
-  router.use('/admin', enforce(tokens.scopesRequired('admin')))
+  router.use('/admin', enforce(tokens.require({ scopes: ['admin'] })))
 }
 
 // An application's own state and context stay.

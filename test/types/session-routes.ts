@@ -72,6 +72,3 @@ createSessionRoutes(roles, {
   logIn: () => ({ uid: 'ada', role: 'user' }),
   describeUser: async (uid) => (uid === '' ? null : { claims: { role: uid === 'ada' ? 'admin' : 'user' } }),
 })
-roles.setDescribeUser(() => ({ claims: { role: 'admin' } }))
-// @ts-expect-error the schema knows no such role
-roles.setDescribeUser(() => ({ claims: { role: 'root' } }))

@@ -35,10 +35,10 @@ for (const revocation of [
   createPostgresStore(new Client()),
   createPostgresStore(postgres()),
 ]) {
-  new TokenManager({ config, revocation })
+  new TokenManager({ config, store: revocation })
 }
 // @ts-expect-error a client is not a store
-new TokenManager({ config, revocation: new Redis() })
+new TokenManager({ config, store: new Redis() })
 // @ts-expect-error nor is one kind of client another
 createPostgresStore(new Redis())
 // @ts-expect-error nor the other way round
@@ -46,27 +46,27 @@ createRedisStore(new Pool())
 
 // A store of one's own has the methods, and nothing else.
 declare const own: RevocationStore
-new TokenManager({ config, revocation: own })
+new TokenManager({ config, store: own })
 same<ReturnType<typeof defineStore<RevocationStore>>, RevocationStore>()
 const { lookup: _lookup, ...incomplete } = own
 // @ts-expect-error a store that cannot look anything up
 defineStore(incomplete)
 
 const claims = z.object({ role: z.enum(['admin', 'user']) })
-const tokens = new TokenManager({ config, claims, revocation: createMemoryStore() })
+const tokens = new TokenManager({ config, claims, store: createMemoryStore() })
 const payload = await tokens.accessTokenRequired(new Request('http://localhost'))
-same<Awaited<ReturnType<typeof tokens.refresh>>, RefreshedTokens>()
-same<Awaited<ReturnType<typeof tokens.listSessions>>, readonly SessionInfo[]>()
+same<Awaited<ReturnType<typeof tokens.sessions.refresh>>, RefreshedTokens>()
+same<Awaited<ReturnType<typeof tokens.sessions.list>>, readonly SessionInfo[]>()
 await tokens.logout(payload)
-await tokens.revokeToken(payload)
-await tokens.revokeSession(payload)
-await tokens.revokeSession('sid')
-await tokens.revokeOtherSessions(payload)
-await tokens.refresh('token', { access: { expiresIn: '5m' }, ip: '192.0.2.1' })
+await tokens.revoke.token(payload)
+await tokens.revoke.session(payload)
+await tokens.revoke.session('sid')
+await tokens.sessions.endOthers(payload)
+await tokens.sessions.refresh('token', { access: { expiresIn: '5m' }, ip: '192.0.2.1' })
 // @ts-expect-error describeUser says what the claims are
-await tokens.refresh('token', { claims: { role: 'user' } })
+await tokens.sessions.refresh('token', { claims: { role: 'user' } })
 // @ts-expect-error a user is named by a string
-await tokens.revokeUser(7)
+await tokens.revoke.user(7)
 
 tokens.on('rejected', ({ code, sub }) => {
   same<typeof sub, string | null>()

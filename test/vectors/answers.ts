@@ -1,4 +1,5 @@
-import { ConfigurationError, TokenConfig, TokenDecodeError } from '../../packages/tokenlib/src/index.js'
+import { ConfigurationError, TokenConfig } from '../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createKeyRing, type KeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
 import { verifyJws } from '../helpers/verify-jws.js'
 import type { Answer } from './corpus.js'

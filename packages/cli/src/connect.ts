@@ -11,7 +11,8 @@ import {
   systemRandom,
   type TokenEmitter,
 } from 'tokenlib/kit'
-import { type ConfigurationError, isConfigurationError, TokenConfig } from 'tokenlib'
+import { type ConfigurationError, TokenConfig } from 'tokenlib'
+import { isConfigurationError } from 'tokenlib/errors'
 import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
 import { CommandError, EXIT } from './exit.js'

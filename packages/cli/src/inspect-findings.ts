@@ -10,7 +10,7 @@ import {
   toShortType,
   UNSUPPORTED_MEMBERS,
 } from 'tokenlib/kit'
-import type { JwsHeader } from 'tokenlib'
+import type { JwsHeader } from 'tokenlib/kit'
 import type { UnverifiedToken } from './decode-unverified.js'
 import type { InspectRules } from './inspect-rules.js'
 import { toIsoTime, toRelative, toWords } from './words.js'

@@ -1,4 +1,5 @@
-import { isConfigurationError, TokenConfig } from 'tokenlib'
+import { TokenConfig } from 'tokenlib'
+import { isConfigurationError } from 'tokenlib/errors'
 import {
   type BoundKey,
   CONFIG_NAMES,

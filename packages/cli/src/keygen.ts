@@ -7,7 +7,7 @@ import {
 import { rmSync, writeFileSync } from 'node:fs'
 import { parse } from 'node:path'
 import { ALGORITHMS, deriveKid, MAX_KID_LENGTH } from 'tokenlib/kit'
-import type { Algorithm } from 'tokenlib'
+import type { Algorithm } from 'tokenlib/kit'
 import {
   assertArguments,
   type Command,

@@ -1,5 +1,13 @@
-import { type Acknowledgement, type EventOrigin, type SessionInfo, TokenManager } from 'tokenlib'
-import { EVERY_USER, type RevocationKey, type Sessions, systemClock, toRevocationKey } from 'tokenlib/kit'
+import { type SessionInfo, TokenManager } from 'tokenlib'
+import type { Acknowledgement, EventOrigin } from 'tokenlib/kit'
+import {
+  EVERY_USER,
+  type RevocationKey,
+  type StoredSessions,
+  systemClock,
+  toRevocationKey,
+  internalsOf,
+} from 'tokenlib/kit'
 import { assertArguments, type CommandCall, readText } from './command.js'
 import { type ConnectedStore, readConfig } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
@@ -59,7 +67,7 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
   async session(call, { connection }) {
     const id = readId(call, 'session')
     const issuer = parseIssuer('session', call)
-    const session = issuer === null ? ((await connection.sessions?.getSession(id)) ?? null) : null
+    const session = issuer === null ? ((await connection.sessions?.get(id)) ?? null) : null
     const name = `session ${id}`
     return {
       kind: 'session',
@@ -156,7 +164,7 @@ async function readRevocable(call: CommandCall): Promise<RevocableToken> {
   }
   const token = await readTokenArgument(call)
   // A forged one could name an earlier expiry, and the revocation of the real one would be dropped then.
-  const payload = await createManager(call).readRevocableToken(token)
+  const payload = await internalsOf(createManager(call)).readRevocableToken(token)
   if (payload === null) {
     throw new CommandError(
       'No key of this environment has signed this token, and nothing was revoked. If another issuer of the ' +
@@ -214,12 +222,12 @@ function describeKey({ env }: CommandCall, kid: string): string {
 const PAGE = 1000
 const MAX_PAGES = 10
 
-async function countSessions(sessions: Sessions | null, user: string): Promise<number | null> {
+async function countSessions(sessions: StoredSessions | null, user: string): Promise<number | null> {
   if (sessions === null) return null
   let count = 0
   let before: string | undefined
   for (let page = 0; page < MAX_PAGES; page++) {
-    const found = await sessions.listSessions(user, { limit: PAGE, ...(before !== undefined && { before }) })
+    const found = await sessions.list(user, { limit: PAGE, ...(before !== undefined && { before }) })
     count += found.length
     before = found.at(-1)?.id
     if (found.length < PAGE) break

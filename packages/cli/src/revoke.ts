@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os'
-import type { EventOrigin, TokenEvents } from 'tokenlib'
+import type { TokenEvents } from 'tokenlib'
+import type { EventOrigin } from 'tokenlib/kit'
 import { createClientReader, FOREVER, parseActor } from 'tokenlib/kit'
 import {
   describeUnknown,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
-import { isConfigurationError, isTokenError } from 'tokenlib'
+import { isTokenError } from 'tokenlib'
+import { isConfigurationError } from 'tokenlib/errors'
 import { isOutage } from 'tokenlib/kit'
 import {
   assertNoTokens,

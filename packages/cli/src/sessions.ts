@@ -25,14 +25,14 @@ export const sessions: Command = {
     ...STORE_OPTIONS,
   },
   details: safe`
-The user is the uid that the application gives to createTokenPair, which is the sub of the tokens. No key is needed.`,
+The user is the uid that the application gives to sessions.open, which is the sub of the tokens. No key is needed.`,
   async run(call) {
     assertArguments(call, ['user'])
     const [user = ''] = call.positionals
     const limit = parseNumber(call, 'limit', 1, 1000)
     const before = readText(call, 'before')
     return withConnection(call, async ({ opened, connection }) => {
-      const page = await connection.sessions?.listSessions(user, {
+      const page = await connection.sessions?.list(user, {
         limit,
         ...(before !== null && { before }),
       })

@@ -1,13 +1,6 @@
-import {
-  AccessTokenRequiredError,
-  type AnyTokenError,
-  isTokenError,
-  RefreshTokenRequiredError,
-  type RevocationStore,
-  TokenManager,
-  type TokenPayload,
-} from 'tokenlib'
-import { isOutage, systemClock } from 'tokenlib/kit'
+import { isTokenError, type RevocationStore, TokenManager, type TokenPayload } from 'tokenlib'
+import { AccessTokenRequiredError, type AnyTokenError, RefreshTokenRequiredError } from 'tokenlib/errors'
+import { isOutage, systemClock, internalsOf } from 'tokenlib/kit'
 import { type Command, type CommandCall, parseChoice, STORE_OPTIONS, writeJson } from './command.js'
 import { readConfig, readStoreUrl, withStore } from './connect.js'
 import { EXIT } from './exit.js'
@@ -43,11 +36,11 @@ async function check(call: CommandCall, token: string, store: RevocationStore | 
   const type = parseChoice(call, 'type', ['access', 'refresh', 'any'])
   const tokens = new TokenManager({
     config: readConfig(call),
-    ...(store !== null && { revocation: store }),
+    ...(store !== null && { store }),
   })
   await tokens.ready()
   try {
-    const payload: TokenPayload = await tokens.inspectToken(token)
+    const payload: TokenPayload = await internalsOf(tokens).inspectToken(token)
     if (type === 'access' && payload.type !== type) throw new AccessTokenRequiredError(payload.type)
     if (type === 'refresh' && payload.type !== type) throw new RefreshTokenRequiredError(payload.type)
     return { payload }

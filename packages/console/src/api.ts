@@ -4,19 +4,7 @@ import { isVisible } from './access.js'
 import { toDevice } from './user-agent.js'
 
 /** What the console uses of a manager. */
-export type ConsoleTokens = Pick<
-  TokenManager,
-  | 'config'
-  | 'keyId'
-  | 'health'
-  | 'on'
-  | 'listSessions'
-  | 'getSession'
-  | 'revokeSession'
-  | 'revokeUser'
-  | 'revokeKey'
-  | 'revokeAll'
->
+export type ConsoleTokens = Pick<TokenManager, 'config' | 'health' | 'keys' | 'on' | 'revoke' | 'sessions'>
 
 const PAGE_SIZE = 25
 
@@ -25,7 +13,7 @@ export async function answerHealth(tokens: ConsoleTokens, actor: string): Promis
   const { status, canCheck, canWrite, responseTimeMs, error, replica } = await tokens.health()
   return Response.json({
     actor,
-    keyId: tokens.keyId,
+    keyId: tokens.keys.current,
     status,
     canCheck,
     canWrite,
@@ -50,7 +38,7 @@ export async function answerSessions(tokens: ConsoleTokens, request: Request): P
   if (before !== null && readTimedId(before) === null) throw invalid('before must be the id of a session')
   // One more than is shown: then there is a next page.
   const limit = PAGE_SIZE + 1
-  const found = await tokens.listSessions(user, before === null ? { limit } : { limit, before })
+  const found = await tokens.sessions.list(user, before === null ? { limit } : { limit, before })
   const shown = found.slice(0, PAGE_SIZE)
   const next = found.length > PAGE_SIZE ? (shown.at(-1)?.id ?? null) : null
   return Response.json({ sessions: shown.map(toJson), next })
@@ -68,7 +56,7 @@ export async function answerRevoke(
   const { kind, id, reason } = parseRevocation(await toRequestView(request).body())
   const options: RevokeOptions = { actor, note: reason, request }
   // Told to the operator: an id with a typing error is revoked without an error too.
-  const isKnown = kind === 'session' ? (await tokens.getSession(id)) !== null : null
+  const isKnown = kind === 'session' ? (await tokens.sessions.get(id)) !== null : null
   await revoke(tokens, kind, id, options)
   return Response.json({ kind, id, isKnown })
 }
@@ -111,16 +99,16 @@ async function revoke(
 ): Promise<void> {
   switch (kind) {
     case 'session':
-      await tokens.revokeSession(id, options)
+      await tokens.revoke.session(id, options)
       break
     case 'user':
-      await tokens.revokeUser(id, options)
+      await tokens.revoke.user(id, options)
       break
     case 'key':
-      await tokens.revokeKey(id, options)
+      await tokens.revoke.key(id, options)
       break
     case 'all':
-      await tokens.revokeAll(options)
+      await tokens.revoke.all(options)
   }
 }
 

@@ -1,4 +1,5 @@
-import { CsrfError, isConfigurationError, isTokenError, type RevocationStore, setRequestIp } from 'tokenlib'
+import { isTokenError, type RevocationStore, setRequestIp } from 'tokenlib'
+import { CsrfError, isConfigurationError } from 'tokenlib/errors'
 import {
   type Answering,
   assertOptions,
@@ -63,7 +64,7 @@ const OPTIONS: OptionNames<ConsoleOptions<unknown>> = {
  * A page for operators: sessions of a user, revocations with a reason, live revocations, and the health of the store.
  *
  * @example
- * const console = createConsole(tokens, { allow: tokens.scopesRequired('operator') })
+ * const console = createConsole(tokens, { allow: tokens.require({ scopes: ['operator'] }) })
  * const response = await console.handle(request)
  */
 export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOptions<Value>): ConsoleRoutes {

@@ -1,4 +1,4 @@
-import type { AnyTokenError } from 'tokenlib'
+import type { AnyTokenError } from 'tokenlib/errors'
 import { isOutage } from 'tokenlib/kit'
 
 /** What stands in the way of scripts, frames and caches, in every response of the console. */

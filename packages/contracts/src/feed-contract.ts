@@ -1,5 +1,6 @@
 import { deepEqual, equal, rejects, ok } from 'node:assert/strict'
-import type { Position, RevocationKind, RevocationStore } from 'tokenlib'
+import type { RevocationStore } from 'tokenlib'
+import type { Position, RevocationKind } from 'tokenlib/kit'
 import { FOREVER, type LostData, type Revocation, type StoreNeeds } from 'tokenlib/kit'
 import { HOUR, type StoreTests, session, testSessions } from './store-fixture.js'
 

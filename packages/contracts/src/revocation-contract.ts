@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
-import { type RevocationKind } from 'tokenlib'
+import type { RevocationKind } from 'tokenlib/kit'
 import { FOREVER, isWatermark, MAX_WATERMARK_LEAD_MS } from 'tokenlib/kit'
 import { entry, readAll } from './feed-contract.js'
 import { HOUR, type StoreTests } from './store-fixture.js'

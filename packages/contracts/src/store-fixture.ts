@@ -15,7 +15,8 @@ import {
   systemClock,
   systemRandom,
 } from 'tokenlib/kit'
-import type { Clock, RevocationStore } from 'tokenlib'
+import type { RevocationStore } from 'tokenlib'
+import type { Clock } from 'tokenlib/kit'
 import { ok } from 'node:assert/strict'
 
 /** A kind of store, as the contract needs to know it; `place` names the data of one test, and is a fresh one for each. */

@@ -1,10 +1,5 @@
-import {
-  type Algorithm,
-  ConfigurationError,
-  type Duration,
-  type KeyMaterial,
-  type SecretMaterial,
-} from 'tokenlib'
+import { ConfigurationError, type Duration } from 'tokenlib'
+import type { Algorithm, KeyMaterial, SecretMaterial } from 'tokenlib/kit'
 import { ALGORITHMS, assertOptions, isHmac, isNonEmptyString, type OptionNames } from 'tokenlib/kit'
 import { assertMapping, type ClaimMapping, isTextOrList } from './profile.js'
 

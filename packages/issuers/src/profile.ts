@@ -1,4 +1,6 @@
-import { type JwsHeader, TokenDecodeError, type TokenPayload } from 'tokenlib'
+import type { TokenPayload } from 'tokenlib'
+import { TokenDecodeError } from 'tokenlib/errors'
+import type { JwsHeader } from 'tokenlib/kit'
 import {
   assertOptions,
   invalidClaim,

@@ -1,11 +1,6 @@
 import { createHash } from 'node:crypto'
-import {
-  type Algorithm,
-  ConfigurationError,
-  type Duration,
-  type TokenPayload,
-  type TrustedIssuer,
-} from 'tokenlib'
+import { ConfigurationError, type Duration, type TokenPayload, type TrustedIssuer } from 'tokenlib'
+import type { Algorithm } from 'tokenlib/kit'
 import {
   ALGORITHMS,
   assertOptions,

@@ -1,11 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import {
-  ConfigurationError,
-  TokenAudienceError,
-  TokenDecodeError,
-  type TokenPayload,
-  type TrustedIssuer,
-} from 'tokenlib'
+import { ConfigurationError, type TokenPayload, type TrustedIssuer } from 'tokenlib'
+import { TokenAudienceError, TokenDecodeError } from 'tokenlib/errors'
 import {
   assertJwkUse,
   type BoundKey,

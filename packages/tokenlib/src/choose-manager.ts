@@ -53,8 +53,6 @@ export interface ManagerChoice<Payload, Subject = unknown> {
   readonly accessTokenOptional: TokenDependency<Payload | null>
   readonly getCurrentSubject: TokenDependency<Subject>
   readonly require: RequireToken<Payload>
-  readonly scopesRequired: (...scopes: readonly string[]) => TokenDependency<Payload>
-  readonly anyScopeRequired: (...scopes: readonly string[]) => TokenDependency<Payload>
   readonly getTokenFromRequest: (
     request: RequestSource,
     options?: ReadTokenOptions,
@@ -123,8 +121,6 @@ export function chooseManager<Manager extends ChoosableManager>(
     accessTokenOptional: createChoice('access', (manager) => manager.accessTokenOptional),
     getCurrentSubject: createChoice(null, (manager) => manager.getCurrentSubject),
     require: require as RequireToken<unknown>,
-    scopesRequired: (...scopes) => require({ type: 'access', scopes }),
-    anyScopeRequired: (...anyScope) => require({ type: 'access', anyScope }),
     async getTokenFromRequest(request, options = {}) {
       const checked = parseReadOptions(options)
       const view = toRequestView(request)

@@ -43,7 +43,7 @@ export interface TokenEvents {
     readonly jti: string | null
     readonly sid: string | null
   }
-  /** A user has logged in: `createTokenPair` made a pair. */
+  /** A user has logged in: `sessions.open` made a pair. */
   readonly loggedIn: SessionClient & {
     readonly sub: string
     readonly sid: string
@@ -56,7 +56,7 @@ export interface TokenEvents {
     readonly sub: string | null
     readonly reason: LoginFailure
   }
-  /** A user has logged out: `logout` or `logoutRequest` ended a session, or a token without one. */
+  /** A user has logged out: `logout` ended a session, or a token without one. */
   readonly loggedOut: EventOrigin & {
     readonly sub: string | null
     readonly sid: string | null

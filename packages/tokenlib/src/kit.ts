@@ -1,9 +1,20 @@
+export type { SameSite, TokenConfigFields } from './config/config-table.js'
 export { CONFIG_NAMES, isConfigName } from './config/config-table.js'
+export type { ChoosableManager, RequireToken } from './choose-manager.js'
 export { KEY_FIELDS, resolveKeys } from './config/resolve-keys.js'
 export { resolveStore, toGraceMs } from './config/settings.js'
 export { toBase64url } from './encoding.js'
-export { ConfigurationError, isOutage, isTokenError } from './errors.js'
-export { createEmitter, type SessionClient, type TokenEmitter } from './events.js'
+export { ConfigurationError, isConfigurationError, isOutage, isTokenError } from './errors.js'
+export {
+  createEmitter,
+  type EventOrigin,
+  type LoginFailure,
+  type ReplicaEvent,
+  type SessionClient,
+  type TokenEmitter,
+  type TokenEventName,
+  type TokenListener,
+} from './events.js'
 export { isForm, isJson, isUrlEncoded, parseBody, readBytes, toMediaType } from './http/body.js'
 export { parseSetCookie } from './requests/set-cookies.js'
 export { readBearer } from './http/credentials.js'
@@ -22,9 +33,15 @@ export {
   toRequestView,
 } from './http/request-source.js'
 export { attach, readAttached, rememberView, type RequestReader, type RequestView } from './http/view.js'
-export { type ManagerInspection, readInspection } from './inspection.js'
 export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './json.js'
-export { createObservers } from './observer.js'
+export {
+  type CheckKind,
+  createObservers,
+  type StoreCall,
+  type StoreCallObserver,
+  type TokenCheck,
+  type TokenObserver,
+} from './observer.js'
 export {
   assertOptions,
   callable,
@@ -68,7 +85,10 @@ export {
   toErrorResponse,
   toFetchErrorResponse,
 } from './requests/error-response.js'
-export { USED_ONCE } from './requests/issued-jwt.js'
+export { type IssuedJwt, type IssuedJwtOptions, USED_ONCE } from './requests/issued-jwt.js'
+export type { ErrorBody, RefusalDetails } from './requests/error-response.js'
+export type { ReadTokenOptions, VerifyOptions, WithHeader } from './requests/policy.js'
+export type { SubjectGetter } from './requests/check-request.js'
 export { connectStore, type StoreConnection } from './revocation/connect-store.js'
 export {
   addDuration,
@@ -104,8 +124,20 @@ export {
   toPresentation,
   toRotation,
 } from './revocation/rotation.js'
-export { createClientReader } from './revocation/session-client.js'
-export { MAX_NOTE_LENGTH, parseActor } from './revocation/session-options.js'
+export {
+  createClientReader,
+  type ReadClientIp,
+  type SessionClientOptions,
+} from './revocation/session-client.js'
+export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
+export type { RegisterTokenBlocklist, RevocationContext, RevocationRequest } from './revocation/blocklist.js'
+export {
+  type ActorOptions,
+  MAX_NOTE_LENGTH,
+  type PairTokenOptions,
+  parseActor,
+  type RefreshOptions,
+} from './revocation/session-options.js'
 export type {
   FoundSession,
   LimitedOpening,
@@ -118,7 +150,7 @@ export type {
   StoredSession,
   WhenFull,
 } from './revocation/session-store.js'
-export type { Sessions } from './revocation/sessions.js'
+export type { ListSessionsOptions, StoredSessions } from './revocation/stored-sessions.js'
 export { readOrigin, type StoreOrigin } from './revocation/store-origin.js'
 export {
   assertKnownLayout,
@@ -149,6 +181,23 @@ export {
   type Revoked,
   type StoreNeeds,
 } from './revocation/store.js'
+export type { DescribedLogin } from './sessions/describe-user.js'
+export type { FailedLogin } from './sessions/failed-login.js'
+export type { RefreshingManager } from './sessions/implicit-refresh.js'
+export {
+  internalsOf,
+  type ManagerInspection,
+  type ManagerInternals,
+  readInternals,
+} from './sessions/internals.js'
+export type { UpgradeAuthenticator, UpgradeConnection } from './sockets/accept-upgrade.js'
+export type {
+  SocketAuthenticator,
+  SocketIoProtection,
+  SocketIoServer,
+  SocketIoSocket,
+} from './sockets/protect-socket-io.js'
+export type { ClosableSocket } from './sockets/sockets.js'
 export {
   assertIdentity,
   assertPath,
@@ -205,3 +254,22 @@ export type {
   TokenSource,
   TrustedIssuer,
 } from './tokens/token-source.js'
+export type { RefreshTokenOptions } from './tokens/create.js'
+export type { DecodedToken, UnverifiedClaims } from './tokens/compact.js'
+export type { SignContext } from './tokens/external-signer.js'
+export type {
+  Algorithm,
+  Jwk,
+  JwsHeader,
+  KeyMaterial,
+  NodeKey,
+  SecretMaterial,
+  WebCryptoKey,
+} from './tokens/jose.js'
+export type { JwkSet } from './tokens/key-ring.js'
+export type { JsonValue } from './json.js'
+export type { RandomBytes } from './tokens/ids.js'
+export type { ExtraClaims } from './tokens/payload.js'
+export type { ImplicitRefresh } from './http/refreshed-response.js'
+export type { TokenLocation } from './http/read-token.js'
+export type { SecurityScheme } from './routes/openapi.js'

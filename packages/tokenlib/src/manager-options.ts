@@ -1,7 +1,6 @@
 import type { RandomBytes } from './tokens/ids.js'
 import { assertSchema, type ClaimsSchema } from './tokens/extra-claims.js'
 import type { TokenPayload } from './tokens/payload.js'
-import { ConfigurationError } from './errors.js'
 import type { OwnKey } from './tokens/own-key.js'
 import type { TrustedIssuer } from './tokens/token-source.js'
 import { assertOptions, type OptionNames } from './options.js'
@@ -19,7 +18,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
   readonly claims?: ClaimsSchema<Input, Output>
   /** Where revocations and sessions are kept; checked before the callback. */
-  readonly revocation?: RevocationStore | undefined
+  readonly store?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
   /** Returns what the tokens of a user contain, at login and at every refresh; `null` rejects the user. */
   readonly describeUser?: NoInfer<DescribeUser<Input>> | undefined
@@ -40,7 +39,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
 const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>> = {
   config: true,
   claims: true,
-  revocation: true,
+  store: true,
   subjectGetter: true,
   describeUser: true,
   clientIp: true,
@@ -51,7 +50,7 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   clock: true,
   randomBytes: true,
 }
-const MEANT_OPTIONS = { store: 'revocation', issuer: 'issuers', ip: 'clientIp', readIp: 'clientIp' }
+const MEANT_OPTIONS = { revocation: 'store', issuer: 'issuers', ip: 'clientIp', readIp: 'clientIp' }
 
 /** Throws `TypeError` for unknown options, and `ConfigurationError` for what no manager can be built with. */
 export function assertManagerOptions(
@@ -68,9 +67,4 @@ export function assertManagerOptions(
   assertConfig(options)
   if (options?.claims !== undefined) assertSchema(options.claims)
   assertFormatError(options?.formatError)
-}
-
-/** Throws `ConfigurationError` for a method that needs a store. */
-export function missingStore(method: string, needed: string): never {
-  throw new ConfigurationError(`${method} needs ${needed}: new TokenManager({ config, revocation: store })`)
 }

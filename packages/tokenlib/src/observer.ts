@@ -5,8 +5,8 @@ import { isPromise } from './promises.js'
 import { monotonicNow } from './time.js'
 
 /**
- * What a token was checked for: a dependency of a `request`, `verifyToken` (`token`), `inspectToken` (`inspection`),
- * `verifyIssuedJwt` (`issued_jwt`), `refresh`, `logoutRequest` (`logout`), the `upgrade` to a WebSocket, a dependency of
+ * What a token was checked for: a dependency of a `request`, `verify` (`token`), an introspection (`inspection`),
+ * a JWT of an issuer that is no access token (`issued_jwt`), `refresh`, `logout`, the `upgrade` to a WebSocket, a dependency of
  * one of its messages (`message`), or whether the socket may stay open (`recheck`).
  */
 export type CheckKind =

@@ -11,6 +11,7 @@ import {
   type TracerProvider,
 } from '@opentelemetry/api'
 import type { TokenManager } from './manager.js'
+import { internalsOf, type ManagerInternals, readInternals } from './sessions/internals.js'
 import type { CheckKind, StoreCall, StoreCallObserver, TokenCheck } from './observer.js'
 import { createErrorTypes, type ErrorTypes, OTHER } from './opentelemetry/error-types.js'
 import { assertOptions, type OptionNames } from './options.js'
@@ -28,7 +29,7 @@ export interface InstrumentOptions {
 }
 
 /** What is needed of a manager that is instrumented. */
-export type ObservableManager = Pick<TokenManager<never, object>, 'observe' | 'on' | 'readReplica'>
+export type ObservableManager = Pick<TokenManager<never, object>, 'observe' | 'on'>
 
 const OPTIONS: OptionNames<InstrumentOptions> = {
   meterProvider: true,
@@ -57,6 +58,7 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
   const meterProvider = options.meterProvider ?? metrics.getMeterProvider()
   const tracerProvider = options.tracerProvider ?? trace.getTracerProvider()
   assertFirst(tokens, meterProvider)
+  const internals = internalsOf(tokens)
   const own: Attributes = name === undefined ? {} : { 'tokenlib.manager.name': name }
   // Whatever fails, fails here: nothing is registered before every instrument has been created.
   const instruments = createInstruments(meterProvider.getMeter(SCOPE), own)
@@ -73,7 +75,7 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
         followStoreCall(tracer, call, { own, toErrorType, record: instruments.recordStoreCall }),
     }),
     ...countEvents(tokens, instruments, toErrorType),
-    instruments.watchCollections(() => tokens.readReplica()),
+    instruments.watchCollections(() => internals.readReplica()),
   ]
   const stop = (): void => {
     // The second call must not let go of somebody else's.
@@ -97,7 +99,7 @@ function assertFirst(tokens: ObservableManager, provider: MeterProvider): void {
 
 // By shape: the manager may come from another copy of this package.
 function assertManager(tokens: ObservableManager): void {
-  if (typeof tokens?.observe === 'function' && typeof tokens.readReplica === 'function') return
+  if (typeof tokens?.observe === 'function' && readInternals(tokens) !== null) return
   throw new TypeError(
     'instrument() takes a TokenManager; for chooseManager(), instrument each of the managers',
   )
@@ -179,7 +181,7 @@ function createInstruments(meter: Meter, own: Attributes) {
     countReplicaChange: count('tokenlib.replica.changes', '{change}', 'Changes of the state of the replica'),
     countKeyLoad: count('tokenlib.key.loads', '{load}', 'Loads of the keys of an issuer'),
     /** Reads what is not recorded at once whenever metrics are collected; returns a function that ends that. */
-    watchCollections(read: ObservableManager['readReplica']): () => void {
+    watchCollections(read: ManagerInternals['readReplica']): () => void {
       const gauges = [fresh, age, bound, entries]
       const observe: Parameters<Meter['addBatchObservableCallback']>[0] = (result) => {
         countPassed()

@@ -33,7 +33,8 @@ export function parseOptions<Options extends object>(
   assertOptions(owner, given, kinds, meant)
   const parsed: Record<string, unknown> = {}
   for (const [name, kind] of Object.entries<Kind<unknown>>(kinds)) {
-    const value: unknown = given[name as keyof Options]
+    // An inherited `skipRevocation` is nobody's decision.
+    const value: unknown = Object.hasOwn(given, name) ? given[name as keyof Options] : undefined
     if (value === undefined ? kind.isRequired === true : !kind.isValid(value)) {
       throw new TypeError(`${name} must be ${kind.expected}`)
     }

@@ -45,7 +45,7 @@ export function describeCookies(frameworks: readonly Framework[]): void {
           '/users/login': {
             method: 'POST',
             async run(_values, call) {
-              const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+              const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
               call.sendCookies(setAccessCookies(tokens, accessToken))
               call.sendCookies(setRefreshCookies(tokens, refreshToken))
               return {}

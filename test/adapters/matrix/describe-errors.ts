@@ -1,6 +1,7 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { TokenDecodeError, TokenExpiredError } from '../../../packages/tokenlib/src/index.js'
+import { TokenExpiredError } from '../../../packages/tokenlib/src/index.js'
+import { TokenDecodeError } from '../../../packages/tokenlib/src/errors.js'
 import { createManager } from '../../helpers/manager.js'
 import { byName, type Framework, type Route, type Routes, type Send, type StartOptions } from './framework.js'
 
@@ -79,7 +80,7 @@ export function describeErrors(frameworks: readonly Framework[]): void {
     })
 
     test('ERR-03 ERR-08 handled: 403 for a missing scope, which is named', async () => {
-      const routes = { '/users/me': { enforce: [tokens.scopesRequired('write')] } }
+      const routes = { '/users/me': { enforce: [tokens.require({ scopes: ['write'] })] } }
       const response = await get(await start(routes, { handleErrors: true }), '/users/me', TOKEN)
       expect(response.status).toBe(403)
       expect(response.headers.get('www-authenticate')).toContain('error="insufficient_scope"')
@@ -89,15 +90,17 @@ export function describeErrors(frameworks: readonly Framework[]): void {
     test('ERR-08 handled: 401 names the scopes that the route demands, whatever is wrong with the token', async () => {
       const send = await start(
         {
-          '/scopes/all': { enforce: [tokens.scopesRequired('read', 'write')] },
-          '/scopes/any': { enforce: [tokens.anyScopeRequired('read', 'write')] },
+          '/scopes/all': { enforce: [tokens.require({ scopes: ['read', 'write'] })] },
+          '/scopes/any': { enforce: [tokens.require({ anyScope: ['read', 'write'] })] },
           '/scopes/both': { enforce: [tokens.require({ scopes: ['read'], anyScope: ['write', 'read'] })] },
-          '/scopes/later': { enforce: [tokens.accessTokenRequired, tokens.scopesRequired('read', 'write')] },
+          '/scopes/later': {
+            enforce: [tokens.accessTokenRequired, tokens.require({ scopes: ['read', 'write'] })],
+          },
           '/scopes/value': {
             inject: {
               user: tokens.accessTokenRequired,
-              reader: tokens.scopesRequired('read'),
-              writer: tokens.scopesRequired('write'),
+              reader: tokens.require({ scopes: ['read'] }),
+              writer: tokens.require({ scopes: ['write'] }),
             },
           },
           '/scopes/none': guarded,

@@ -51,7 +51,7 @@ export function describeTenants(frameworks: readonly Framework[]): void {
             inject: { both: tenant.require({ withHeader: true }), payload: tenant.accessTokenRequired },
             run,
           },
-          '/notes/all': { enforce: [tenant.anyScopeRequired('a', 'b')] },
+          '/notes/all': { enforce: [tenant.require({ anyScope: ['a', 'b'] })] },
           '/news/all': {
             inject: { payload: tenant.accessTokenOptional },
             run: ({ payload }) => ({ sub: (payload as TokenPayload | null)?.sub ?? null }),

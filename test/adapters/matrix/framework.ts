@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { type RunningServer, serveFetch } from '../../../examples/server.js'
-import type { Dependency, ErrorResponseOptions, RequestSource } from '../../../packages/tokenlib/src/index.js'
+import type { Dependency, RequestSource } from '../../../packages/tokenlib/src/index.js'
+import type { ErrorResponseOptions } from '../../../packages/tokenlib/src/kit.js'
 
 /** The values of dependencies, by name. */
 export type Values = Readonly<Record<string, unknown>>

@@ -134,7 +134,7 @@ test('a store in memory is an error in production, and a replica of it is seen',
   const { find, document, exitCode } = await inspect(`${MANAGER}
     import { createMemoryStore } from 'tokenlib/memory'
     import { replicate } from 'tokenlib/replica'
-    export const tokens = new TokenManager({ config, revocation: replicate(createMemoryStore({ allowInProduction: true }), { bound: '30s' }) })`)
+    export const tokens = new TokenManager({ config, store: replicate(createMemoryStore({ allowInProduction: true }), { bound: '30s' }) })`)
   expect([exitCode, find('store-shared')?.level, document.app.store]).toEqual([1, 'error', 'memory'])
   expect(find('replica-bound')).toMatchObject({
     level: 'warning',
@@ -155,8 +155,8 @@ describeWithRedis('Redis', (url) => {
       import { createRedisStore } from 'tokenlib/redis'
       import { replicate } from 'tokenlib/replica'
       const store = createRedisStore(client, { namespace: 'doctor-app-${driver}', allowVolatile: true })
-      export const tokens = new TokenManager({ config, revocation: replicate(store, { bound: '10s' }) })
-      if (process.env.USED) await tokens.createTokenPair({ uid: 'ada' })`
+      export const tokens = new TokenManager({ config, store: replicate(store, { bound: '10s' }) })
+      if (process.env.USED) await tokens.sessions.open({ uid: 'ada' })`
       const empty = await inspect(code)
       expect(empty.find('store-history')).toMatchObject({ level: 'note' })
       expect(empty.find('replica-fresh')?.level).toBe('note')
@@ -181,7 +181,7 @@ describeWithRedis('Redis', (url) => {
       import { Redis } from 'ioredis'
       import { createRedisStore } from 'tokenlib/redis'
       const client = new Redis('redis://127.0.0.1:1').on('error', () => {})
-      export const tokens = new TokenManager({ config, revocation: createRedisStore(client) })`,
+      export const tokens = new TokenManager({ config, store: createRedisStore(client) })`,
       ['--timeout', '1s'],
     )
     expect([exitCode, find('store-reachable')?.level]).toEqual([3, 'error'])
@@ -200,8 +200,8 @@ describeWithPostgres('PostgreSQL', (url) => {
       import { createPostgresStore } from 'tokenlib/postgres'
       const store = createPostgresStore(client, { namespace: '${driver}', prefix: 'other_', allowVolatile: true })
       await store.migrate()
-      export const tokens = new TokenManager({ config, revocation: store })
-      await tokens.createTokenPair({ uid: 'ada' })`)
+      export const tokens = new TokenManager({ config, store })
+      await tokens.sessions.open({ uid: 'ada' })`)
     expect(find('postgres-tables')?.level).toBe('ok')
     expect(find('store-history')?.level).toBe('ok')
     expect(document.store).toMatchObject({ kind: 'postgres', url: `postgres://${hostname}:${port}` })
@@ -214,8 +214,8 @@ test('SQLite is looked at through the handle of the application', async () => {
     import { DatabaseSync } from '@photostructure/sqlite'
     import { createSqliteStore } from 'tokenlib/sqlite'
     const database = new DatabaseSync('${join(folder, 'tokens.db')}')
-    export const tokens = new TokenManager({ config, revocation: createSqliteStore(database, { prefix: 'shop_' }) })
-    await tokens.createTokenPair({ uid: 'ada' })`)
+    export const tokens = new TokenManager({ config, store: createSqliteStore(database, { prefix: 'shop_' }) })
+    await tokens.sessions.open({ uid: 'ada' })`)
   expect(find('sqlite-tables')?.level).toBe('ok')
   expect(document.store).toMatchObject({ kind: 'sqlite', url: `sqlite:${join(folder, 'tokens.db')}` })
 })
@@ -224,7 +224,7 @@ test('a store of another make is not said to be fine', async () => {
   const { find } = await inspect(`${MANAGER}
     import { createMemoryStore } from 'tokenlib/memory'
     const revocation = { ...createMemoryStore({ allowInProduction: true }), system: 'my-store' }
-    export const tokens = new TokenManager({ config, revocation })`)
+    export const tokens = new TokenManager({ config, store: revocation })`)
   expect(find('store-reachable')?.level).toBe('note')
 })
 

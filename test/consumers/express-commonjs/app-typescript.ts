@@ -8,11 +8,11 @@ export function createApp(): Express {
     JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes',
     JWT_TOKEN_LOCATION: ['headers', 'cookies'],
   })
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
   const app = express()
   app.post('/login', express.json(), async (req, res) => {
     const { uid } = req.body as { uid: string }
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid })
     sendCookies(res, setAccessCookies(tokens, accessToken))
     res.json({ accessToken, refreshToken })
   })

@@ -9,10 +9,10 @@ exports.createApp = function createApp() {
     JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes',
     JWT_TOKEN_LOCATION: ['headers', 'cookies'],
   })
-  const tokens = new TokenManager({ config, revocation: createMemoryStore() })
+  const tokens = new TokenManager({ config, store: createMemoryStore() })
   const app = express()
   app.post('/login', express.json(), async (req, res) => {
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: req.body.uid })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid: req.body.uid })
     sendCookies(res, setAccessCookies(tokens, accessToken))
     res.json({ accessToken, refreshToken })
   })

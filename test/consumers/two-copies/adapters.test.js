@@ -12,7 +12,7 @@ function createManager(copy, storeCopy) {
     JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes',
     JWT_TOKEN_LOCATION: ['headers', 'json'],
   })
-  return new TokenManager({ config, revocation: memory[storeCopy].createMemoryStore() })
+  return new TokenManager({ config, store: memory[storeCopy].createMemoryStore() })
 }
 
 const get = (headers = {}) => new Request('http://localhost/me', { headers })
@@ -27,7 +27,7 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
   for (const [managerCopy, adapterCopy] of PAIRS) {
     test(`${name}: a manager of ${managerCopy}, an adapter and a store of ${adapterCopy}`, async () => {
       const tokens = createManager(managerCopy, adapterCopy)
-      const { accessToken, refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+      const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
       const app = await create(adapters[adapterCopy], tokens)
       try {
         const statusOf = async (request) => (await app.send(request)).status
@@ -47,7 +47,7 @@ for (const [name, create] of Object.entries(FRAMEWORKS)) {
         assert.equal(await statusOf(post({})), 401)
         assert.equal(await statusOf(post({ [tokens.config.JWT_JSON_KEY]: accessToken })), 200)
 
-        await tokens.logout(await tokens.verifyToken(accessToken))
+        await tokens.logout(await tokens.verify(accessToken))
         assert.equal(await statusOf(get(bearer(accessToken))), 401)
       } finally {
         app.close()

@@ -16,13 +16,13 @@ function createConfig(copy, fields = {}) {
 for (const [first, second] of PAIRS) {
   test(`a configuration of ${first}, a manager of ${second}`, async () => {
     const tokens = new root[second].TokenManager({ config: createConfig(first) })
-    assert.equal((await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).sub, 'ada')
+    assert.equal((await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).sub, 'ada')
   })
 
   test(`an error of ${first} is a token error to ${second}`, async () => {
     const { TokenError, TokenManager } = root[first]
     const tokens = new TokenManager({ config: createConfig(first) })
-    const error = await tokens.verifyToken('a.b.c').catch((reason) => reason)
+    const error = await tokens.verify('a.b.c').catch((reason) => reason)
     assert.ok(root[second].isTokenError(error))
     assert.equal(root[second].toErrorResponse(error).status, 401)
     assert.ok(error instanceof TokenError)
@@ -31,12 +31,12 @@ for (const [first, second] of PAIRS) {
 
   test(`a replica of ${first} around a store of ${second}, in a manager of ${second}`, async () => {
     const store = replica[first].replicate(memory[second].createMemoryStore())
-    const tokens = new root[second].TokenManager({ config: createConfig(second), revocation: store })
+    const tokens = new root[second].TokenManager({ config: createConfig(second), store })
     await tokens.ready()
-    const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-    const payload = await tokens.verifyToken(accessToken)
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+    const payload = await tokens.verify(accessToken)
     await tokens.logout(payload)
-    await assert.rejects(tokens.verifyToken(accessToken), { code: 'TOKEN_REVOKED' })
+    await assert.rejects(tokens.verify(accessToken), { code: 'TOKEN_REVOKED' })
     await store.close()
   })
 
@@ -50,7 +50,7 @@ for (const [first, second] of PAIRS) {
         throw new ConfigurationError('The tables are missing')
       },
     }
-    const tokens = new root[second].TokenManager({ config: createConfig(second), revocation: store })
+    const tokens = new root[second].TokenManager({ config: createConfig(second), store })
     await assert.rejects(tokens.ready(), { code: 'CONFIGURATION_INVALID' })
     assert.equal(calls, 1)
   })

@@ -10,11 +10,11 @@ import { createSqliteStore } from 'tokenlib/sqlite'
 import { storeContract } from '@tokenlib/contracts'
 
 export const config = new TokenConfig({ JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes' })
-export const tokens = new TokenManager({ config, revocation: replicate(defineStore(createMemoryStore())) })
+export const tokens = new TokenManager({ config, store: replicate(defineStore(createMemoryStore())) })
 
 export async function useManager(): Promise<string> {
   try {
-    const payload: TokenPayload = await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))
+    const payload: TokenPayload = await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
     return payload.sub
   } catch (error) {
     return isTokenError(error) ? error.code : 'unknown'

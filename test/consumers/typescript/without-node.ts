@@ -11,7 +11,7 @@ import { replicate } from 'tokenlib/replica'
 import { createSqliteStore } from 'tokenlib/sqlite'
 
 const config = new TokenConfig({ JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes' })
-export const tokens = new TokenManager({ config, revocation: defineStore(createMemoryStore()) })
+export const tokens = new TokenManager({ config, store: defineStore(createMemoryStore()) })
 
 export const toCode = (error: unknown): TokenErrorCode | null => (isTokenError(error) ? error.code : null)
 

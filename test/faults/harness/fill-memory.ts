@@ -9,13 +9,13 @@ export async function fillMemory({ count, batch, pruneLimit }: FillSizes): Promi
   const clock = { offset: 0 }
   const store = createMemoryStore({ clock: () => Date.now() + clock.offset })
   const tokens = createTokens(store, PATIENT)
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-  await tokens.revokeToken(await tokens.verifyToken(accessToken))
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+  await tokens.revoke.token(await tokens.verify(accessToken))
 
   const before = measure()
   const { writeMs, sample } = await fillStore(store, { count, batch, until: Date.now() + HOUR })
   const bytes = measure() - before
-  const first = await readOutcome(tokens.verifyToken(accessToken))
+  const first = await readOutcome(tokens.verify(accessToken))
   const { times, missing } = await timeLookups(store, sample)
   const { dropped: droppedAlive } = await pruneAll(store, pruneLimit)
   clock.offset = 40 * 24 * HOUR

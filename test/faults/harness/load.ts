@@ -37,16 +37,16 @@ export interface Load {
 /** Logs users in and half of them out again, in every way that there is. */
 export async function createLoadTokens(tokens: TokenManager, count: number): Promise<LoadTokens> {
   const logIn = async (name: string): Promise<string> =>
-    (await tokens.createTokenPair({ uid: name })).accessToken
+    (await tokens.sessions.open({ uid: name })).accessToken
   const names = Array.from({ length: count }, (_, at) => `${process.pid}-${performance.now()}-${at}`)
   const good = await Promise.all(names.map((name) => logIn(`good-${name}`)))
   const revoked = await Promise.all(names.map((name) => logIn(`revoked-${name}`)))
   await Promise.all(
     revoked.map(async (token, at) => {
-      const payload = await tokens.verifyToken(token)
+      const payload = await tokens.verify(token)
       if (at % 3 === 0) await tokens.logout(payload)
-      else if (at % 3 === 1) await tokens.revokeToken(payload)
-      else await tokens.revokeUser(payload.sub)
+      else if (at % 3 === 1) await tokens.revoke.token(payload)
+      else await tokens.revoke.user(payload.sub)
     }),
   )
   return { good, revoked }

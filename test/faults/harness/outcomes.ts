@@ -23,8 +23,8 @@ export async function checkLogin(
   { accessToken, refreshToken }: Login,
 ): Promise<readonly [access: Outcome, refresh: Outcome]> {
   return [
-    await readOutcome(tokens.verifyToken(accessToken)),
-    await readOutcome(tokens.verifyToken(refreshToken, { type: 'refresh' })),
+    await readOutcome(tokens.verify(accessToken)),
+    await readOutcome(tokens.verify(refreshToken, { type: 'refresh' })),
   ]
 }
 

@@ -107,7 +107,7 @@ export interface OpenManager extends OpenStore {
 export function createTokens(store: RevocationStore, options: TokenConfigOptions = {}): TokenManager {
   return new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options }),
-    revocation: store,
+    store,
   })
 }
 

@@ -25,7 +25,9 @@ async function refresh(token: string, count: number, startAt: number): Promise<R
   // A timer would be up to a millisecond off, and in that time all of it is over.
   while (machineNow() < startAt);
   const sentAt = machineNow()
-  const settled = await Promise.allSettled(Array.from({ length: count }, () => tokens.refresh(token)))
+  const settled = await Promise.allSettled(
+    Array.from({ length: count }, () => tokens.sessions.refresh(token)),
+  )
   const answeredAt = machineNow()
   return {
     successors: settled.flatMap((one) => (one.status === 'fulfilled' ? (one.value.refreshToken ?? []) : [])),
@@ -41,9 +43,9 @@ async function logOutUntilKilled(): Promise<void> {
   const tokens = use()
   const logOut = async (lane: number): Promise<never> => {
     for (let at = 0; ; at++) {
-      const pair = await tokens.createTokenPair({ uid: `user-${process.pid}-${lane}-${at}` })
+      const pair = await tokens.sessions.open({ uid: `user-${process.pid}-${lane}-${at}` })
       const { accessToken, refreshToken } = pair
-      const payload = await tokens.verifyToken(accessToken)
+      const payload = await tokens.verify(accessToken)
       report({ step: 'begins', login: { accessToken, refreshToken } })
       await tokens.logout(payload)
       report({ step: 'acknowledged', accessToken })

@@ -3,12 +3,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import {
-  ConfigurationError,
-  TokenError,
-  TokenManager,
-  TokenSignatureError,
-} from '../../../packages/tokenlib/src/index.js'
+import { ConfigurationError, TokenError, TokenManager } from '../../../packages/tokenlib/src/index.js'
+import { TokenSignatureError } from '../../../packages/tokenlib/src/errors.js'
 import { createManager, withBearer } from '../../helpers/manager.js'
 import { outcomeOf } from '../../helpers/revocable.js'
 import { current } from '../current-record.js'
@@ -21,7 +17,7 @@ test('this file is watched, and what it does is counted', async () => {
   const before = count()
   const { tokens } = createManager({ JWT_SECRET_KEY: 'a-secret-that-no-other-test-of-this-file-has' })
   const token = tokens.createAccessToken({ uid: 'ada' })
-  expect(await outcomeOf(tokens.verifyToken(token.slice(1)))).toBe('TOKEN_INVALID')
+  expect(await outcomeOf(tokens.verify(token.slice(1)))).toBe('TOKEN_INVALID')
   expect(await tokens.getTokenFromRequest(withBearer(token))).toMatchObject({ token })
   const after = count()
   expect(after?.shown.errors).toBe((before?.shown.errors ?? 0) + 1)
@@ -85,14 +81,18 @@ describe('errors are as they would be', () => {
 
 test('methods are as they would be', async () => {
   const { tokens } = createManager()
-  for (const name of ['createTokenPair', 'refresh', 'verifyToken']) {
-    const method: unknown = Reflect.get(tokens, name)
+  for (const [owner, name] of [
+    [tokens, 'verify'],
+    [tokens.sessions, 'open'],
+    [tokens.sessions, 'refresh'],
+  ] as const) {
+    const method: unknown = Reflect.get(owner, name)
     expect(method).toHaveProperty('name', name)
     expect(method).toHaveLength(1)
   }
   expect(Object.keys(TokenManager.prototype)).toEqual([])
   expect(tokens).toBeInstanceOf(TokenManager)
-  await expect(tokens.createTokenPair({ uid: '' })).rejects.toThrow(TypeError)
+  await expect(tokens.sessions.open({ uid: '' })).rejects.toThrow(TypeError)
   const frozen = [1]
   expect(Object.freeze(frozen)).toBe(frozen)
   expect(Object.isFrozen(frozen)).toBe(true)
@@ -109,7 +109,7 @@ test('a rejection that nobody looks at is still one', async () => {
       resolve(reason)
     })
   })
-  void createManager().tokens.createTokenPair({ uid: '' })
+  void createManager().tokens.sessions.open({ uid: '' })
   await expect(unhandled).resolves.toBeInstanceOf(TypeError)
 })
 

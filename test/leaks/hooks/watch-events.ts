@@ -1,5 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel'
-import type { TokenEventName } from '../../../packages/tokenlib/src/index.js'
+import type { TokenEventName } from '../../../packages/tokenlib/src/kit.js'
 import { current } from '../current-record.js'
 import { textsOfObject } from '../shown-texts.js'
 

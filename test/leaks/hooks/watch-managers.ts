@@ -1,4 +1,5 @@
 import { TokenManager, type RefreshedTokens } from '../../../packages/tokenlib/src/index.js'
+import { internalsOf } from '../../../packages/tokenlib/src/sessions/internals.js'
 import { current } from '../current-record.js'
 import { textsOfObject } from '../shown-texts.js'
 
@@ -9,20 +10,24 @@ export function watchManagers(): void {
   // Every constructor makes its dependencies with it.
   wrap(TokenManager.prototype, 'require', {
     self(manager) {
-      if (!seen.has(manager as object)) seeObject('TokenManager', manager)
+      if (seen.has(manager as object)) return
       seen.add(manager as object)
+      seeObject('TokenManager', manager)
+      watchGroups(manager as TokenManager)
     },
   })
   wrap(TokenManager.prototype, 'createAccessToken', { answer: seeMade })
   wrap(TokenManager.prototype, 'createRefreshToken', { answer: seeMade })
-  wrap(TokenManager.prototype, 'createTokenPair', { later: seePair })
-  wrap(TokenManager.prototype, 'refresh', { given: seeHanded, later: seePair })
-  wrap(TokenManager.prototype, 'verifyToken', { given: seeHanded })
-  wrap(TokenManager.prototype, 'verifyTokenWithoutRevocation', { given: seeHanded })
-  wrap(TokenManager.prototype, 'authenticateUpgrade', {
-    later: (upgrade) => seeObject('AuthenticatedUpgrade', upgrade),
-  })
-  wrap(TokenManager.prototype, 'listSessions', { later: (list) => seeObject('SessionInfo', list) })
+  wrap(TokenManager.prototype, 'verify', { given: seeHanded })
+}
+
+function watchGroups(manager: TokenManager): void {
+  const { sessions, sockets } = manager
+  wrap(sessions, 'open', { later: seePair })
+  wrap(sessions, 'refresh', { given: seeHanded, later: seePair })
+  wrap(sessions, 'list', { later: (list) => seeObject('SessionInfo', list) })
+  wrap(sockets, 'authenticate', { later: (upgrade) => seeObject('AuthenticatedUpgrade', upgrade) })
+  wrap(internalsOf(manager), 'verifyWithoutRevocation', { given: seeHanded })
 }
 
 const seen = new WeakSet()

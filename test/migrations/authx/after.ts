@@ -26,7 +26,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
       JWT_ENCODE_ISSUER: 'https://api.example/v2',
       JWT_DECODE_ISSUER: 'https://api.example/v2',
     }),
-    revocation,
+    store: revocation,
     clock,
     issuers: [
       trustLegacyIssuer({
@@ -40,7 +40,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
   // Only the exchange below uses it: no route takes what it accepts.
   const oldRefreshTokens = new TokenManager({
     config: new TokenConfig(),
-    revocation,
+    store: revocation,
     clock,
     issuers: [
       trustLegacyIssuer({
@@ -58,7 +58,7 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
   app.onError(handleErrors({ config: tokens.config }))
 
   const logIn = (user: User) =>
-    tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles, access: { fresh: true } })
+    tokens.sessions.open({ uid: String(user.id) }, { scopes: user.roles, access: { fresh: true } })
   const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
     // Left out if the client keeps the one that it sent.
@@ -82,15 +82,16 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
   app.post('/refresh', async (c) => {
     const { refresh_token: token } = await c.req.json<{ refresh_token: string }>()
     // New tokens name their key. Only the choice depends on that: both kinds are verified.
-    if ('kid' in decodeWithoutVerifying(token).header) return c.json(toAnswer(await tokens.refresh(token)))
-    const old = await oldRefreshTokens.verifyToken(token)
-    await oldRefreshTokens.revokeToken(old)
+    if ('kid' in decodeWithoutVerifying(token).header)
+      return c.json(toAnswer(await tokens.sessions.refresh(token)))
+    const old = await oldRefreshTokens.verify(token)
+    await oldRefreshTokens.revoke.token(old)
     const user = findUser(old.sub)
     return user === null ? c.json({ msg: 'Unknown user' }, 401) : c.json(toAnswer(await logIn(user)))
   })
 
   app.post('/logout', enforce(tokens.accessTokenRequired), async (c) => {
-    await tokens.logoutRequest(c.req.raw)
+    await tokens.logout(c.req.raw)
     return c.body(null, 204)
   })
   return app

@@ -23,7 +23,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
       JWT_ENCODE_AUDIENCE: 'shop-api',
       JWT_DECODE_AUDIENCE: 'shop-api',
     }),
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     clock,
     issuers: [
       trustLegacyIssuer({
@@ -48,7 +48,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
 function createApp(tokens: TokenManager, { clock, acceptUntil }: AfterSettings) {
   const app = express().use(express.json())
 
-  const logIn = (user: User) => tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles })
+  const logIn = (user: User) => tokens.sessions.open({ uid: String(user.id) }, { scopes: user.roles })
   const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
     // Left out if the client keeps the one that it sent.
@@ -71,7 +71,7 @@ function createApp(tokens: TokenManager, { clock, acceptUntil }: AfterSettings) 
     const row = refreshTokens.get(token)
     // `delete` says whether this request was the first. In SQL: DELETE … RETURNING user_id, expires_at.
     if (row === undefined || !refreshTokens.delete(token)) {
-      res.json(toAnswer(await tokens.refresh(token)))
+      res.json(toAnswer(await tokens.sessions.refresh(token)))
       return
     }
     const isGood = clock() < Math.min(row.expiresAt, acceptUntil.getTime())
@@ -81,7 +81,7 @@ function createApp(tokens: TokenManager, { clock, acceptUntil }: AfterSettings) 
   })
 
   app.post('/logout', enforce(tokens.accessTokenRequired), async (req, res) => {
-    await tokens.logoutRequest(req)
+    await tokens.logout(req)
     res.status(204).end()
   })
 

@@ -13,7 +13,7 @@ const JWT_SECRET_KEY = 'wB6jMx1rGs9kZd4tQn8vCf2yPh7eLa5u'
 function createTokens({ clock, acceptUntil }: AfterSettings) {
   return new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY, JWT_REFRESH_TOKEN_LOCATION: 'json' }),
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     clock,
     issuers: [
       trustLegacyIssuer({
@@ -41,7 +41,7 @@ function createApp(tokens: TokenManager) {
   app.post<{ Body: { name: string; password: string } }>('/login', async (request, reply) => {
     const user = checkPassword(request.body.name, request.body.password)
     if (user === null) return reply.code(401).send({ error: 'Wrong name or password' })
-    return toAnswer(await tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles }))
+    return toAnswer(await tokens.sessions.open({ uid: String(user.id) }, { scopes: user.roles }))
   })
 
   app.get(
@@ -52,10 +52,10 @@ function createApp(tokens: TokenManager) {
     })),
   )
 
-  app.post('/refresh', async (request) => toAnswer(await tokens.refresh(request)))
+  app.post('/refresh', async (request) => toAnswer(await tokens.sessions.refresh(request)))
 
   app.post('/logout', { onRequest: enforce(tokens.accessTokenRequired) }, async (request, reply) => {
-    await tokens.logoutRequest(request)
+    await tokens.logout(request)
     return reply.code(204).send()
   })
   return app

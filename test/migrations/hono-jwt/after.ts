@@ -14,7 +14,7 @@ const JWT_SECRET_KEY = 'aR8dZm3xTk6vHq1wNc9jYs5bGe2pLf7u'
 function createTokens({ clock, acceptUntil }: AfterSettings) {
   return new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY, JWT_REFRESH_TOKEN_LOCATION: 'json' }),
-    revocation: createMemoryStore({ clock }),
+    store: createMemoryStore({ clock }),
     clock,
     issuers: [
       trustLegacyIssuer({
@@ -46,7 +46,7 @@ function createApp(tokens: TokenManager) {
     const { name, password } = await c.req.json<{ name: string; password: string }>()
     const user = checkPassword(name, password)
     if (user === null) return c.json({ error: 'Wrong name or password' }, 401)
-    return c.json(toAnswer(await tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles })))
+    return c.json(toAnswer(await tokens.sessions.open({ uid: String(user.id) }, { scopes: user.roles })))
   })
 
   app.get('/me', inject({ payload: tokens.accessTokenRequired }), (c) => {
@@ -54,10 +54,10 @@ function createApp(tokens: TokenManager) {
     return c.json({ id: Number(sub), roles: scopes })
   })
 
-  app.post('/refresh', async (c) => c.json(toAnswer(await tokens.refresh(c.req.raw))))
+  app.post('/refresh', async (c) => c.json(toAnswer(await tokens.sessions.refresh(c.req.raw))))
 
   app.post('/logout', enforce(tokens.accessTokenRequired), async (c) => {
-    await tokens.logoutRequest(c.req.raw)
+    await tokens.logout(c.req.raw)
     return c.body(null, 204)
   })
   return app

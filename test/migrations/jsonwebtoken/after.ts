@@ -21,14 +21,14 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
   } as const
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY }),
-    revocation,
+    store: revocation,
     clock,
     issuers: [trustLegacyIssuer({ ...old, secret: ACCESS_SECRET, maxTokenAge: '15m' })],
   })
   // Only the exchange below uses it: no route takes what it accepts.
   const oldRefreshTokens = new TokenManager({
     config: new TokenConfig(),
-    revocation,
+    store: revocation,
     clock,
     issuers: [trustLegacyIssuer({ ...old, secret: REFRESH_SECRET, maxTokenAge: '60d' })],
   })
@@ -38,7 +38,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
 function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>) {
   const app = express().use(express.json())
 
-  const logIn = (user: User) => tokens.createTokenPair({ uid: String(user.id) }, { scopes: user.roles })
+  const logIn = (user: User) => tokens.sessions.open({ uid: String(user.id) }, { scopes: user.roles })
   const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
     access_token: accessToken,
     // Left out if the client keeps the one that it sent.
@@ -58,9 +58,9 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
 
   async function refresh(token: string): Promise<RefreshedTokens | null> {
     // New tokens name their key. Only the choice depends on that: both kinds are verified.
-    if ('kid' in decodeWithoutVerifying(token).header) return tokens.refresh(token)
-    const old = await oldRefreshTokens.verifyToken(token)
-    await oldRefreshTokens.revokeToken(old)
+    if ('kid' in decodeWithoutVerifying(token).header) return tokens.sessions.refresh(token)
+    const old = await oldRefreshTokens.verify(token)
+    await oldRefreshTokens.revoke.token(old)
     const user = findUser(old.sub)
     return user && logIn(user)
   }
@@ -72,7 +72,7 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
   })
 
   app.post('/logout', enforce(tokens.accessTokenRequired), async (req, res) => {
-    await tokens.logoutRequest(req)
+    await tokens.logout(req)
     res.status(204).end()
   })
 

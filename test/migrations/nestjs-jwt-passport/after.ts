@@ -35,7 +35,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
   const old = { issuer: 'old-app', withoutIss: true, acceptUntil } as const
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY }),
-    revocation,
+    store: revocation,
     clock,
     issuers: [
       trustLegacyIssuer({
@@ -51,7 +51,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
   // Only the exchange below uses it: no route takes what it accepts.
   const oldRefreshTokens = new TokenManager({
     config: new TokenConfig(),
-    revocation,
+    store: revocation,
     clock,
     issuers: [trustLegacyIssuer({ ...old, secret: REFRESH_SECRET, maxTokenAge: '60d' })],
   })
@@ -90,9 +90,10 @@ class AppController {
   @HttpCode(200)
   async refresh(@Body('refresh_token') token: string) {
     // New tokens name their key. Only the choice depends on that: both kinds are verified.
-    if ('kid' in decodeWithoutVerifying(token).header) return toAnswer(await this.#tokens.refresh(token))
-    const old = await this.#oldRefreshTokens.verifyToken(token)
-    await this.#oldRefreshTokens.revokeToken(old)
+    if ('kid' in decodeWithoutVerifying(token).header)
+      return toAnswer(await this.#tokens.sessions.refresh(token))
+    const old = await this.#oldRefreshTokens.verify(token)
+    await this.#oldRefreshTokens.revoke.token(old)
     const user = findUser(old.sub)
     if (user === null) throw new UnauthorizedException()
     return toAnswer(await this.#logIn(user))
@@ -102,12 +103,12 @@ class AppController {
   @HttpCode(204)
   @UseGuards(AccessTokenGuard)
   async logout(@Req() request: RequestSource) {
-    await this.#tokens.logoutRequest(request)
+    await this.#tokens.logout(request)
   }
 
   #logIn(user: User): Promise<TokenPair> {
     const claims = { uid: String(user.id), username: user.name }
-    return this.#tokens.createTokenPair(claims, { scopes: user.roles })
+    return this.#tokens.sessions.open(claims, { scopes: user.roles })
   }
 }
 

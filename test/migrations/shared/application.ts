@@ -1,4 +1,5 @@
-import type { Clock, TokenManager } from 'tokenlib'
+import type { TokenManager } from 'tokenlib'
+import type { Clock } from 'tokenlib/kit'
 import type { RunningServer } from '../../../examples/server.js'
 
 /** What the new application of a migration is started with. */

@@ -5,6 +5,7 @@ import type { RunningServer } from '../../../examples/server.js'
 import { forge } from '../../security/harness/forge.js'
 import type { AfterSettings, RunningSuccessor } from './application.js'
 import { findUser, type User } from './users.js'
+import { internalsOf } from '../../../packages/tokenlib/src/sessions/internals.js'
 
 /** What a log-in answers. */
 export interface Issued {
@@ -146,7 +147,7 @@ export function migrationContract(name: string, migration: Migration): void {
         expect(first.status).toBe(200)
         const pair = (await first.json()) as Issued
         expect(await statusOf(url, pair.access_token)).toBe(200)
-        expect((await tokens.listSessions('7')).length).toBe(1)
+        expect((await tokens.sessions.list('7')).length).toBe(1)
         expect((await refresh(url, ada.refresh_token)).status).toBe(401)
         expect((await refresh(url, pair.refresh_token)).status).toBe(200)
       })
@@ -156,7 +157,7 @@ export function migrationContract(name: string, migration: Migration): void {
       'revoking a user revokes the old refresh tokens too, for as long as they live',
       async () => {
         await swap(async ({ url, tokens, clock, ada, grace }) => {
-          await tokens.revokeUser('7')
+          await tokens.revoke.user('7')
           clock.at += 55 * DAY
           expect((await refresh(url, ada.refresh_token)).status).toBe(401)
           clock.at -= 55 * DAY
@@ -175,7 +176,7 @@ export function migrationContract(name: string, migration: Migration): void {
 
     test('revoking a user revokes the old tokens of that user', async () => {
       await swap(async ({ url, tokens, ada, grace }) => {
-        await tokens.revokeUser('7')
+        await tokens.revoke.user('7')
         expect(await statusOf(url, ada.access_token)).toBe(401)
         expect(await statusOf(url, grace.access_token)).toBe(200)
       })
@@ -184,10 +185,10 @@ export function migrationContract(name: string, migration: Migration): void {
     test('revoking everything of the old application leaves new tokens alone', async () => {
       await swap(async ({ url, tokens, ada, grace }) => {
         const issued = await logIn(url, 'ada')
-        await tokens.revokeAll({ issuer: tokens.issuers[0] as string })
+        await tokens.revoke.all({ issuer: internalsOf(tokens).issuers[0] as string })
         for (const { access_token: token } of [ada, grace]) expect(await statusOf(url, token)).toBe(401)
         expect(await statusOf(url, issued.access_token)).toBe(200)
-        await tokens.revokeAll()
+        await tokens.revoke.all()
         expect(await statusOf(url, issued.access_token)).toBe(401)
       })
     })

@@ -13,7 +13,7 @@ async function start(setUp: ProcessSetUp) {
   const store = createRedisStore(new Redis(url), { namespace })
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: setUp.secret, JWT_REVOCATION_TIMEOUT: '10s' }),
-    revocation: bound === null ? store : replicate(store, { bound }),
+    store: bound === null ? store : replicate(store, { bound }),
     issuers: [trustIssuer({ issuer, audience, keys: { keys: [jwk] }, subjectPrefix: 'id:' })],
   })
   await tokens.ready()
@@ -25,7 +25,7 @@ async function start(setUp: ProcessSetUp) {
 
   const isAccepted = async (token: string): Promise<boolean> => {
     try {
-      await tokens.verifyToken(token)
+      await tokens.verify(token)
       return true
     } catch (error) {
       if (isTokenError(error) && error.code === 'TOKEN_REVOKED') return false

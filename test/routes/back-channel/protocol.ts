@@ -1,4 +1,4 @@
-import type { Jwk } from '../../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../../packages/tokenlib/src/kit.js'
 
 /** What a process is started with. */
 export interface ProcessSetUp {

@@ -1,7 +1,8 @@
 // One of several processes that receive Global Token Revocation requests on one store: answers each with its status.
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { type Jwk, TokenConfig, TokenManager } from '../../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager } from '../../../packages/tokenlib/src/index.js'
+import type { Jwk } from '../../../packages/tokenlib/src/kit.js'
 import { createGlobalTokenRevocation, trustIssuer } from '../../../packages/issuers/src/index.js'
 import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
@@ -13,7 +14,7 @@ const store = kind?.startsWith('redis')
   : createPostgresStore(new pg.Pool({ connectionString: url, max: 5 }), { namespace })
 const tokens = new TokenManager({
   config: new TokenConfig({ JWT_REVOCATION_TIMEOUT: '20s' }),
-  revocation: kind?.endsWith('replica') ? replicate(store, { bound: '1m' }) : store,
+  store: kind?.endsWith('replica') ? replicate(store, { bound: '1m' }) : store,
   issuers: [
     trustIssuer({
       issuer,

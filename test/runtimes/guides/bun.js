@@ -5,7 +5,7 @@ import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new Database(process.env.DATABASE_PATH ?? 'tokens.sqlite')
 const config = new TokenConfig({ JWT_SECRET_KEY: process.env.JWT_SECRET_KEY })
-const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
+const tokens = new TokenManager({ config, store: createSqliteStore(database) })
 await tokens.ready()
 
 const answerErrors = handleErrors({ config })
@@ -14,14 +14,16 @@ const server = Bun.serve({
   port: Number(process.env.PORT ?? 3000),
   routes: {
     // Check a password here.
-    '/login': { POST: async () => Response.json(await tokens.createTokenPair({ uid: 'ada' })) },
-    '/refresh': { POST: answerErrors(async (request) => Response.json(await tokens.refresh(request))) },
+    '/login': { POST: async () => Response.json(await tokens.sessions.open({ uid: 'ada' })) },
+    '/refresh': {
+      POST: answerErrors(async (request) => Response.json(await tokens.sessions.refresh(request))),
+    },
     '/me': answerErrors(
       inject({ payload: tokens.accessTokenRequired }, ({ payload }) => Response.json({ id: payload.sub })),
     ),
     '/logout': {
       DELETE: answerErrors(async (request) => {
-        await tokens.logoutRequest(request)
+        await tokens.logout(request)
         return new Response(null, { status: 204 })
       }),
     },

@@ -5,18 +5,18 @@ import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new DatabaseSync(Deno.env.get('DATABASE_PATH') ?? 'tokens.sqlite')
 const config = new TokenConfig({ JWT_SECRET_KEY: Deno.env.get('JWT_SECRET_KEY') })
-const tokens = new TokenManager({ config, revocation: createSqliteStore(database) })
+const tokens = new TokenManager({ config, store: createSqliteStore(database) })
 await tokens.ready()
 
 const routes = {
   // Check a password here.
-  'POST /login': async () => Response.json(await tokens.createTokenPair({ uid: 'ada' })),
-  'POST /refresh': async (request) => Response.json(await tokens.refresh(request)),
+  'POST /login': async () => Response.json(await tokens.sessions.open({ uid: 'ada' })),
+  'POST /refresh': async (request) => Response.json(await tokens.sessions.refresh(request)),
   'GET /me': inject({ payload: tokens.accessTokenRequired }, ({ payload }) =>
     Response.json({ id: payload.sub }),
   ),
   'DELETE /logout': async (request) => {
-    await tokens.logoutRequest(request)
+    await tokens.logout(request)
     return new Response(null, { status: 204 })
   },
 }

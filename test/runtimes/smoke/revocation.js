@@ -15,7 +15,7 @@ const atModuleLevel = {
       attempt(() => createManager({ JWT_ALGORITHM: algorithm, ...keyFields(algorithm) })),
     ]),
   ),
-  manager: attempt(() => createManager({}, { revocation: createMemoryStore({ clock: () => NOW * 1000 }) })),
+  manager: attempt(() => createManager({}, { store: createMemoryStore({ clock: () => NOW * 1000 }) })),
 }
 
 /** What the second of two steps needs of the first: in Workers each step is a request of its own. */
@@ -58,18 +58,18 @@ function read({ value, error }) {
 }
 
 async function tryStore(revocation) {
-  const tokens = createManager({}, { revocation, clock: () => Date.now() })
+  const tokens = createManager({}, { store: revocation, clock: () => Date.now() })
   await tokens.ready()
-  const { accessToken } = await tokens.createTokenPair({ uid: 'ada' })
-  await tokens.logout(await tokens.verifyToken(accessToken))
-  await refuses(tokens.verifyToken(accessToken), 'TOKEN_REVOKED')
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
+  await tokens.logout(await tokens.verify(accessToken))
+  await refuses(tokens.verify(accessToken), 'TOKEN_REVOKED')
 }
 
 async function tryManagers() {
   for (const [algorithm, attempted] of atModuleLevel.managers) {
     try {
       const tokens = read(attempted)
-      strictEqual((await tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' }))).sub, 'ada')
+      strictEqual((await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).sub, 'ada')
     } catch (cause) {
       throw new Error(algorithm, { cause })
     }
@@ -77,18 +77,18 @@ async function tryManagers() {
 }
 
 async function logIn() {
-  Object.assign(kept, await read(atModuleLevel.manager).createTokenPair({ uid: 'ada' }))
+  Object.assign(kept, await read(atModuleLevel.manager).sessions.open({ uid: 'ada' }))
 }
 
 async function logOut() {
   const tokens = read(atModuleLevel.manager)
-  await tokens.logout(await tokens.verifyToken(kept.accessToken))
+  await tokens.logout(await tokens.verify(kept.accessToken))
 }
 
 async function refuseLoggedOut() {
   const tokens = read(atModuleLevel.manager)
-  await refuses(tokens.verifyToken(kept.accessToken), 'TOKEN_REVOKED')
-  await refuses(tokens.refresh(kept.refreshToken), 'TOKEN_REVOKED')
+  await refuses(tokens.verify(kept.accessToken), 'TOKEN_REVOKED')
+  await refuses(tokens.sessions.refresh(kept.refreshToken), 'TOKEN_REVOKED')
 }
 
 function createClocked(fields = {}, options = {}) {
@@ -100,16 +100,16 @@ async function tryExpired() {
   const { tokens, clock } = createClocked()
   const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '15m' })
   clock.milliseconds += 14 * 60_000
-  strictEqual((await tokens.verifyToken(token)).sub, 'ada')
+  strictEqual((await tokens.verify(token)).sub, 'ada')
   clock.milliseconds += 2 * 60_000
-  await refuses(tokens.verifyToken(token), 'TOKEN_EXPIRED')
+  await refuses(tokens.verify(token), 'TOKEN_EXPIRED')
 }
 
 async function tryNotYetValid() {
   const { tokens, clock } = createClocked()
   const token = tokens.createAccessToken({ uid: 'ada' })
   clock.milliseconds -= 60 * 60_000
-  await refuses(tokens.verifyToken(token), 'TOKEN_NOT_YET_VALID')
+  await refuses(tokens.verify(token), 'TOKEN_NOT_YET_VALID')
 }
 
 async function tryPolicies() {
@@ -122,22 +122,22 @@ async function tryPolicies() {
     tokens.accessTokenRequired(request(tokens.createRefreshToken({ uid: 'ada' }))),
     'ACCESS_TOKEN_REQUIRED',
   )
-  await refuses(tokens.scopesRequired('write')(request(token)), 'INSUFFICIENT_SCOPE')
-  strictEqual((await tokens.scopesRequired('read')(request(token))).sub, 'ada')
-  await refuses(createManager({ JWT_DECODE_ISSUER: 'two' }).verifyToken(token), 'TOKEN_ISSUER_INVALID')
-  await refuses(createManager({ JWT_DECODE_AUDIENCE: 'two' }).verifyToken(token), 'TOKEN_AUDIENCE_INVALID')
+  await refuses(tokens.require({ scopes: ['write'] })(request(token)), 'INSUFFICIENT_SCOPE')
+  strictEqual((await tokens.require({ scopes: ['read'] })(request(token))).sub, 'ada')
+  await refuses(createManager({ JWT_DECODE_ISSUER: 'two' }).verify(token), 'TOKEN_ISSUER_INVALID')
+  await refuses(createManager({ JWT_DECODE_AUDIENCE: 'two' }).verify(token), 'TOKEN_AUDIENCE_INVALID')
 }
 
 async function tryCallback() {
   const tokens = createManager()
   const [good, bad] = [tokens.createAccessToken({ uid: 'ada' }), tokens.createAccessToken({ uid: 'ada' })]
   tokens.setCallbackTokenBlocklist(async (token) => token === bad)
-  strictEqual((await tokens.verifyToken(good)).sub, 'ada')
-  await refuses(tokens.verifyToken(bad), 'TOKEN_REVOKED')
+  strictEqual((await tokens.verify(good)).sub, 'ada')
+  await refuses(tokens.verify(bad), 'TOKEN_REVOKED')
   tokens.setCallbackTokenBlocklist(async () => {
     throw new Error('no connection')
   })
-  await refuses(tokens.verifyToken(good), 'REVOCATION_UNAVAILABLE')
+  await refuses(tokens.verify(good), 'REVOCATION_UNAVAILABLE')
 }
 
 const never = () => new Promise(() => {})
@@ -150,7 +150,7 @@ async function tryDeadline() {
     signal = context.signal
     return never()
   })
-  await refuses(tokens.verifyToken(token), 'REVOCATION_UNAVAILABLE')
+  await refuses(tokens.verify(token), 'REVOCATION_UNAVAILABLE')
   ok(signal.aborted, 'the callback is told')
 }
 
@@ -158,92 +158,90 @@ function createSilent() {
   const { createLookup: _, ...store } = createMemoryStore()
   return createManager(
     { JWT_REVOCATION_TIMEOUT: '50ms' },
-    { revocation: defineStore({ ...store, lookup: never }), clock: () => Date.now() },
+    { store: defineStore({ ...store, lookup: never }), clock: () => Date.now() },
   )
 }
 
 async function trySilentStore() {
   const tokens = createSilent()
-  await refuses(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })), 'REVOCATION_UNAVAILABLE')
+  await refuses(tokens.verify(tokens.createAccessToken({ uid: 'ada' })), 'REVOCATION_UNAVAILABLE')
   // A check of a store that has answered before takes another path.
   await tokens.ready()
-  await refuses(tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })), 'REVOCATION_UNAVAILABLE')
+  await refuses(tokens.verify(tokens.createAccessToken({ uid: 'ada' })), 'REVOCATION_UNAVAILABLE')
 }
 
 async function tryManySilent() {
   const tokens = createSilent()
   await tokens.ready()
-  const checks = Array.from({ length: 200 }, () =>
-    tokens.verifyToken(tokens.createAccessToken({ uid: 'ada' })),
-  )
+  const checks = Array.from({ length: 200 }, () => tokens.verify(tokens.createAccessToken({ uid: 'ada' })))
   for (const check of checks) check.catch(() => undefined)
   for (const check of checks) await refuses(check, 'REVOCATION_UNAVAILABLE')
 }
 
 async function tryRevocations() {
   for (const revoke of [
-    (tokens, payload) => tokens.revokeToken(payload),
-    (tokens) => tokens.revokeUser('ada'),
-    (tokens) => tokens.revokeKey(tokens.keyId),
-    (tokens) => tokens.revokeAll(),
+    (tokens, payload) => tokens.revoke.token(payload),
+    (tokens) => tokens.revoke.user('ada'),
+    (tokens) => tokens.revoke.key(tokens.keys.current),
+    (tokens) => tokens.revoke.all(),
   ]) {
-    const tokens = createManager({}, { revocation: createMemoryStore(), clock: () => Date.now() })
+    const tokens = createManager({}, { store: createMemoryStore(), clock: () => Date.now() })
     const token = tokens.createAccessToken({ uid: 'ada' })
-    await revoke(tokens, await tokens.verifyToken(token))
-    await refuses(tokens.verifyToken(token), 'TOKEN_REVOKED')
+    await revoke(tokens, await tokens.verify(token))
+    await refuses(tokens.verify(token), 'TOKEN_REVOKED')
   }
 }
 
 function createSessions() {
   const clock = Object.assign(() => clock.milliseconds, { milliseconds: NOW * 1000 })
-  return { clock, tokens: createManager({}, { clock, revocation: createMemoryStore({ clock }) }) }
+  return { clock, tokens: createManager({}, { clock, store: createMemoryStore({ clock }) }) }
 }
 
 async function tryRotation() {
   const { tokens, clock } = createSessions()
-  const first = await tokens.createTokenPair({ uid: 'ada' })
-  const second = await tokens.refresh(first.refreshToken)
-  strictEqual((await tokens.verifyToken(second.accessToken)).sub, 'ada')
+  const first = await tokens.sessions.open({ uid: 'ada' })
+  const second = await tokens.sessions.refresh(first.refreshToken)
+  strictEqual((await tokens.verify(second.accessToken)).sub, 'ada')
   // The first token is used up when the second is used, and not before.
   clock.milliseconds += 60_000
-  await tokens.refresh(first.refreshToken)
-  await tokens.refresh(second.refreshToken)
-  await refuses(tokens.refresh(first.refreshToken), 'REFRESH_SUPERSEDED')
+  await tokens.sessions.refresh(first.refreshToken)
+  await tokens.sessions.refresh(second.refreshToken)
+  await refuses(tokens.sessions.refresh(first.refreshToken), 'REFRESH_SUPERSEDED')
   clock.milliseconds += 60_000
-  await refuses(tokens.refresh(first.refreshToken), 'REFRESH_TOKEN_REUSED')
-  await refuses(tokens.refresh(second.refreshToken), 'TOKEN_REVOKED')
-  await refuses(tokens.verifyToken(second.accessToken), 'TOKEN_REVOKED')
+  await refuses(tokens.sessions.refresh(first.refreshToken), 'REFRESH_TOKEN_REUSED')
+  await refuses(tokens.sessions.refresh(second.refreshToken), 'TOKEN_REVOKED')
+  await refuses(tokens.verify(second.accessToken), 'TOKEN_REVOKED')
 }
 
 async function tryRace() {
   const { tokens } = createSessions()
-  const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
-  const pairs = await Promise.all(Array.from({ length: 10 }, () => tokens.refresh(refreshToken)))
-  for (const { accessToken } of pairs) strictEqual((await tokens.verifyToken(accessToken)).sub, 'ada')
+  const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+  const pairs = await Promise.all(Array.from({ length: 10 }, () => tokens.sessions.refresh(refreshToken)))
+  for (const { accessToken } of pairs) strictEqual((await tokens.verify(accessToken)).sub, 'ada')
 }
 
 async function trySessions() {
   const { tokens } = createSessions()
-  const first = await tokens.createTokenPair({ uid: 'ada' }, { userAgent: 'one' })
-  const second = await tokens.createTokenPair({ uid: 'ada' }, { userAgent: 'two' })
-  const listed = await tokens.listSessions('ada')
+  const first = await tokens.sessions.open({ uid: 'ada' }, { userAgent: 'one' })
+  const second = await tokens.sessions.open({ uid: 'ada' }, { userAgent: 'two' })
+  const listed = await tokens.sessions.list('ada')
   deepStrictEqual(listed.map(({ userAgent }) => userAgent).toSorted(), ['one', 'two'])
-  await tokens.revokeSession((await tokens.verifyToken(first.accessToken)).sid)
-  await refuses(tokens.verifyToken(first.accessToken), 'TOKEN_REVOKED')
-  strictEqual((await tokens.verifyToken(second.accessToken)).sub, 'ada')
+  await tokens.revoke.session((await tokens.verify(first.accessToken)).sid)
+  await refuses(tokens.verify(first.accessToken), 'TOKEN_REVOKED')
+  strictEqual((await tokens.verify(second.accessToken)).sub, 'ada')
 }
 
 async function tryReplica() {
   const shared = createMemoryStore()
   const [first, second] = [1, 2].map(() => replicate(shared, { bound: '1s' }))
   const [writer, reader] = [first, second].map((revocation) =>
-    createManager({}, { revocation, clock: () => Date.now() }),
+    createManager({}, { store: revocation, clock: () => Date.now() }),
   )
   try {
     await Promise.all([writer.ready(), reader.ready()])
-    const { accessToken } = await writer.createTokenPair({ uid: 'ada' })
-    await writer.logout(await reader.verifyToken(accessToken), { everywhere: true })
-    await refuses(reader.verifyToken(accessToken), 'TOKEN_REVOKED')
+    const { accessToken } = await writer.sessions.open({ uid: 'ada' })
+    await writer.logout(await reader.verify(accessToken), { everywhere: true })
+    await refuses(reader.verify(accessToken), 'TOKEN_REVOKED')
   } finally {
     await Promise.all([first.close(), second.close()])
   }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Algorithm } from '../../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../../packages/tokenlib/src/kit.js'
 import type { Lab, TestedVerifier } from './attack.js'
 import { forge, type Forgery, keyPairOf, SECRET } from './forge.js'
 

@@ -4,12 +4,12 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterAll, describe } from 'vitest'
 import {
-  type Clock,
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
   type RevocationStore,
 } from '../../../packages/tokenlib/src/index.js'
+import type { Clock } from '../../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../../packages/tokenlib/src/stores/memory.js'
 import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
@@ -62,7 +62,7 @@ export async function openManager(
   options: TokenConfigOptions = {},
 ): Promise<TokenManager> {
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT, ...options })
-  const tokens = new TokenManager({ config, clock, revocation: await kind.open(place, clock) })
+  const tokens = new TokenManager({ config, clock, store: await kind.open(place, clock) })
   await tokens.ready()
   return tokens
 }

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import type { Algorithm, Jwk } from '../../../packages/tokenlib/src/index.js'
+import type { Algorithm, Jwk } from '../../../packages/tokenlib/src/kit.js'
 
 /** A library that the attacks are tried on. */
 export interface Target {

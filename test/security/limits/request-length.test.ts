@@ -102,7 +102,7 @@ for (const [name, toRequest] of Object.entries(VIEWS)) {
       const upgrade = (parts: RequestParts): (() => unknown) => {
         const headers = { origin, ...parts.headers }
         const request = toRequest({ ...parts, headers })
-        return () => tokens.authenticateUpgrade(request, { origins: [origin] })
+        return () => tokens.sockets.authenticate(request, { origins: [origin] })
       }
       const token = forge()
       const good = [

@@ -5,11 +5,12 @@ import { describeAttacks, ownAttack } from '../harness/attack.js'
 import { CLAIMS, forge, SECRET } from '../harness/forge.js'
 import { countRefusal, countSuccess, FIXED_WORK, MIB } from './count-refusal.js'
 import { countWork } from './count-work.js'
+import { internalsOf } from '../../../packages/tokenlib/src/sessions/internals.js'
 
 const createManager = (options: TokenConfigOptions = {}): TokenManager =>
   new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...options }),
-    revocation: createMemoryStore(),
+    store: createMemoryStore(),
   })
 
 // One character too many, and then a hundred and two thousand times as much.
@@ -30,12 +31,12 @@ describeAttacks('limits: the length of a token (CVE-2025-30204, CVE-2025-27144, 
   ownAttack('16 MiB of a token cost no more than one character too many', async () => {
     const tokens = createManager({ JWT_VERIFIED_CACHE_SIZE: 0 })
     const honest = forge()
-    await countSuccess(() => tokens.verifyToken(honest))
+    await countSuccess(() => tokens.verify(honest))
     for (const [shape, make] of Object.entries(SHAPES)) {
       for (const length of LENGTHS) {
         const token = make(length)
         expect(token).toHaveLength(length)
-        const { total } = await countRefusal(() => tokens.verifyToken(token))
+        const { total } = await countRefusal(() => tokens.verify(token))
         expect(total, `${shape}, ${length} characters`).toBeLessThan(FIXED_WORK)
       }
     }
@@ -44,14 +45,14 @@ describeAttacks('limits: the length of a token (CVE-2025-30204, CVE-2025-27144, 
   ownAttack('a cache of verified tokens is not asked about what no token can be', async () => {
     const tokens = createManager({ JWT_VERIFIED_CACHE_SIZE: 100 })
     const honest = forge()
-    const first = await countSuccess(() => tokens.verifyToken(honest))
-    await tokens.verifyToken(honest)
-    const again = await countSuccess(() => tokens.verifyToken(honest))
+    const first = await countSuccess(() => tokens.verify(honest))
+    await tokens.verify(honest)
+    const again = await countSuccess(() => tokens.verify(honest))
     // The cache is there: no signature is checked twice.
     expect([first.by['Hmac.update'], again.by['Hmac.update']]).toEqual([expect.any(Number), undefined])
     for (const length of LENGTHS) {
       const dots = '.'.repeat(length)
-      const { total } = await countRefusal(() => tokens.verifyToken(dots))
+      const { total } = await countRefusal(() => tokens.verify(dots))
       expect(total, `${length} dots`).toBeLessThan(FIXED_WORK)
     }
   })
@@ -59,7 +60,7 @@ describeAttacks('limits: the length of a token (CVE-2025-30204, CVE-2025-27144, 
   ownAttack('every entrance has the limit', async () => {
     const tokens = createManager({ JWT_VERIFIED_CACHE_SIZE: 0 })
     const dots = '.'.repeat(16 * MIB)
-    const { refreshToken } = await tokens.createTokenPair({ uid: 'ada' })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     const honest = forge()
     const inBody = tokens.require({ locations: ['json'] })
     const request = (token: unknown) => ({
@@ -68,12 +69,12 @@ describeAttacks('limits: the length of a token (CVE-2025-30204, CVE-2025-27144, 
       body: { access_token: token },
     })
     const entrances: readonly (readonly [honest: () => unknown, hostile: () => unknown])[] = [
-      [() => tokens.verifyToken(honest), () => tokens.verifyToken(dots)],
+      [() => tokens.verify(honest), () => tokens.verify(dots)],
       [
-        () => tokens.verifyTokenWithoutRevocation(honest),
-        () => tokens.verifyTokenWithoutRevocation(dots, { allowExpired: true, type: 'any' }),
+        () => internalsOf(tokens).verifyWithoutRevocation(honest),
+        () => internalsOf(tokens).verifyWithoutRevocation(dots, { allowExpired: true, type: 'any' }),
       ],
-      [() => tokens.refresh(refreshToken), () => tokens.refresh(dots)],
+      [() => tokens.sessions.refresh(refreshToken), () => tokens.sessions.refresh(dots)],
       [() => inBody(request(honest)), () => inBody(request(dots))],
     ]
     for (const [honest, hostile] of entrances) {
@@ -85,9 +86,9 @@ describeAttacks('limits: the length of a token (CVE-2025-30204, CVE-2025-27144, 
   ownAttack('the limit is the one that is configured', async () => {
     const long = forge({ claims: { ...CLAIMS, note: 'n'.repeat(60_000) } })
     const tokens = createManager({ JWT_MAX_TOKEN_LENGTH: long.length, JWT_VERIFIED_CACHE_SIZE: 0 })
-    const { total } = await countSuccess(() => tokens.verifyToken(long))
+    const { total } = await countSuccess(() => tokens.verify(long))
     expect(total).toBeGreaterThan(long.length)
-    const refused = await countRefusal(() => tokens.verifyToken(`${long}A`))
+    const refused = await countRefusal(() => tokens.verify(`${long}A`))
     expect(refused.total).toBeLessThan(FIXED_WORK)
   })
 

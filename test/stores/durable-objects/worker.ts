@@ -155,13 +155,13 @@ const losses: number[] = []
 const options = { config: new TokenConfig({ JWT_SECRET_KEY: env.SECRET }) }
 const tokens = new TokenManager({
   ...options,
-  revocation: createDurableObjectStore(env.STORE),
+  store: createDurableObjectStore(env.STORE),
 })
 const testStore = createDurableObjectStore(env.TEST_STORE, { onWarning: () => undefined })
-const testTokens = new TokenManager({ ...options, revocation: testStore })
+const testTokens = new TokenManager({ ...options, store: testStore })
 const eagerTokens = new TokenManager({
   config: new TokenConfig({ JWT_SECRET_KEY: env.SECRET, JWT_REFRESH_GRACE: 0 }),
-  revocation: createDurableObjectStore(env.STORE),
+  store: createDurableObjectStore(env.STORE),
 })
 testTokens.on('storeLostData', ({ revokedBefore }) => losses.push(revokedBefore))
 
@@ -174,22 +174,22 @@ const managers: Readonly<Record<string, () => TokenManager>> = {
   test: () => testTokens,
   // Without a grace, a session moves on at once.
   eager: () => eagerTokens,
-  own: () => new TokenManager({ ...options, revocation: createDurableObjectStore(env.STORE) }),
+  own: () => new TokenManager({ ...options, store: createDurableObjectStore(env.STORE) }),
 }
 
 const createRoutes = (manager: TokenManager): Readonly<Record<string, Route>> => ({
-  login: async (uid) => manager.createTokenPair({ uid }),
+  login: async (uid) => manager.sessions.open({ uid }),
   issue: async (uid) => manager.createAccessToken({ uid }),
   async check(token) {
     const { sub } = await manager.accessTokenRequired(bearer(token))
     return sub
   },
   async refresh(token) {
-    const { accessToken, refreshToken } = await manager.refresh(bearer(token))
+    const { accessToken, refreshToken } = await manager.sessions.refresh(bearer(token))
     return { accessToken, refreshToken }
   },
   async 'refresh-together'(token) {
-    const attempts = Array.from({ length: 20 }, () => manager.refresh(bearer(token)))
+    const attempts = Array.from({ length: 20 }, () => manager.sessions.refresh(bearer(token)))
     return (await Promise.allSettled(attempts)).map(({ status }) => status)
   },
   async logout(token) {

@@ -54,11 +54,11 @@ const kept = new Map<string, TokenManager>()
 async function createManager(client: string): Promise<[TokenManager, Connected]> {
   const connected = await (CLIENTS[client] as () => Promise<Connected>)()
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '1s' })
-  return [new TokenManager({ config, revocation: connected.store }), connected]
+  return [new TokenManager({ config, store: connected.store }), connected]
 }
 
 async function run(tokens: TokenManager, route: string, given: string): Promise<unknown> {
-  if (route === 'login') return (await tokens.createTokenPair({ uid: given })).accessToken
+  if (route === 'login') return (await tokens.sessions.open({ uid: given })).accessToken
   const payload = await tokens.accessTokenRequired({ headers: { authorization: `Bearer ${given}` } })
   if (route === 'logout') await tokens.logout(payload)
   return payload.sub

@@ -69,7 +69,7 @@ const checkIntegrity: Check<SqliteFacts> = ({ integrity }) => {
   return createFinding('sqlite-integrity', 'error', {
     title: `The file is damaged: ${integrity.replace(/\s+/g, ' ').slice(0, 100)}`,
     detail: 'Revocations may be missing.',
-    fix: 'Stop the application, restore a backup made by VACUUM INTO, and call revokeAll before it accepts requests.',
+    fix: 'Stop the application, restore a backup made by VACUUM INTO, and call tokens.revoke.all() before it accepts requests.',
   })
 }
 

@@ -58,7 +58,7 @@ const checkClock: Check<StoreFacts> = ({ clock, kind }) => {
   return createFinding('store-clock', size > MAX_TOLERATED_MS ? 'error' : 'warning', {
     title: `The clock of the store is ${by} ${is} that of this machine.`,
     detail:
-      'One second is expected. Up to a minute, revokeUser and revokeAll may miss, or refuse too long, tokens without a ' +
+      'One second is expected. Up to a minute, revoke.user and revoke.all may miss, or refuse too long, tokens without a ' +
       'session; beyond it, entries may be deleted while their tokens are still valid.',
     fix: 'Synchronise both machines with NTP; compare them with: timedatectl',
   })

@@ -112,7 +112,7 @@ const STORE_MISSING: Finding = createFinding('store-missing', 'warning', {
 const MANAGER_WITHOUT_STORE: Finding = createFinding('store-missing', 'warning', {
   title: 'The manager has no store, so nothing about revocation was looked at.',
   detail: 'Without a store, a token is valid until it expires, and logout ends nothing.',
-  fix: 'Pass a store: new TokenManager({ config, revocation: store }).',
+  fix: 'Pass a store: new TokenManager({ config, store }).',
 })
 
 const UNKNOWN_STORE: Finding = notSeen(

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { isPromise, type ManagerInspection, readInspection, withDeadline } from 'tokenlib/kit'
+import { isPromise, type ManagerInspection, readInternals, withDeadline } from 'tokenlib/kit'
 import { type CommandCall, readText } from '../command.js'
 import { parseTimeout } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'
@@ -84,7 +84,7 @@ async function importModule(path: string): Promise<Readonly<Record<string, unkno
   const exports = (await import(pathToFileURL(file).href)) as Record<string, unknown>
   const { default: main } = exports
   // What a CommonJS module exports is the default export, and not always the named ones too.
-  const isCommonJs = typeof main === 'object' && main !== null && readInspection(main) === null
+  const isCommonJs = typeof main === 'object' && main !== null && readInternals(main) === null
   return isCommonJs ? { ...(main as Record<string, unknown>), ...exports } : exports
 }
 
@@ -107,9 +107,9 @@ async function findManagers(module: Readonly<Record<string, unknown>>): Promise<
   for (const [name, exported] of Object.entries(module)) {
     // A manager whose keys or store are loaded first.
     const value: unknown = isPromise(exported) ? await exported : exported
-    const inspection = readInspection(value)
+    const inspection = readInternals(value)?.inspect() ?? null
     if (inspection !== null) managers.push({ name, manager: value as object, inspection })
-    else if (hasMethod(value, 'createTokenPair'))
+    else if (hasMethod(value, 'createAccessToken'))
       strange.set(name, 'is a manager of another release of tokenlib')
     else if (hasMethod(value, 'accessTokenRequired')) {
       strange.set(name, 'is a choice of managers: export the managers too, and check each with --export')

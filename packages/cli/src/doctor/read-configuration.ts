@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import {
-  type Algorithm,
-  isConfigurationError,
-  TokenConfig,
-  type TokenConfigFields,
-  TokenManager,
-} from 'tokenlib'
+import { TokenConfig, TokenManager } from 'tokenlib'
+import { isConfigurationError } from 'tokenlib/errors'
+import type { Algorithm, TokenConfigFields } from 'tokenlib/kit'
 import {
   CONFIG_NAMES,
   importSecret,

@@ -1,4 +1,4 @@
-import { isConfigurationError } from 'tokenlib'
+import { isConfigurationError } from 'tokenlib/errors'
 import type { PostgresInspection } from 'tokenlib/postgres'
 import { isAnswer } from '../open-postgres.js'
 import type { PruningFacts } from './check-store.js'

@@ -1,6 +1,6 @@
 import { CommandError } from '../exit.js'
 import type { RedisProbe } from '../opened-store.js'
-import { isConfigurationError } from 'tokenlib'
+import { isConfigurationError } from 'tokenlib/errors'
 import { inspectRedis, type RedisInspection, type RedisReply, type RedisRights } from 'tokenlib/redis'
 import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'

@@ -1,4 +1,4 @@
-import type { Jwk, JwsHeader, KeyMaterial } from 'tokenlib'
+import type { Jwk, JwsHeader, KeyMaterial } from 'tokenlib/kit'
 import {
   type BoundKey,
   isJsonObject,

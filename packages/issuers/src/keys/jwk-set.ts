@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto'
-import { type Algorithm, type JwsHeader, type KeyMaterial, KeysUnavailableError } from 'tokenlib'
+import { KeysUnavailableError } from 'tokenlib/errors'
+import type { Algorithm, JwsHeader, KeyMaterial } from 'tokenlib/kit'
 import {
   ALGORITHMS,
   type BoundKey,

@@ -1,4 +1,5 @@
-import { type Algorithm, KeysUnavailableError } from 'tokenlib'
+import { KeysUnavailableError } from 'tokenlib/errors'
+import type { Algorithm } from 'tokenlib/kit'
 import { type BoundKey, settleQuietly, sleep, type TokenEmitter } from 'tokenlib/kit'
 import { type IssuerKeySet, noUsableKey, withoutRefused } from './jwk-set.js'
 import { createLookupBudget } from './lookup-budget.js'

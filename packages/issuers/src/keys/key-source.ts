@@ -1,4 +1,5 @@
-import { ConfigurationError, type Duration, type Jwk } from 'tokenlib'
+import { ConfigurationError, type Duration } from 'tokenlib'
+import type { Jwk } from 'tokenlib/kit'
 import {
   assertOptions,
   IS_WORKERD,

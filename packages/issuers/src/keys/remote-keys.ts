@@ -1,4 +1,4 @@
-import type { JwsHeader } from 'tokenlib'
+import type { JwsHeader } from 'tokenlib/kit'
 import type { BoundKey, KeyLoader, SourceKeys } from 'tokenlib/kit'
 import { fetchBeforeDeadline, type FetchRules, type JsonFetcher } from './fetch-json.js'
 import { bindKeySet, listIds, notLookedFor, selectIssuerKeys } from './jwk-set.js'

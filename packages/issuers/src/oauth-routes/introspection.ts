@@ -1,10 +1,11 @@
-import { isTokenError, type StandardClaims, type TokenConfig } from 'tokenlib'
+import { type Dependency, isTokenError, type StandardClaims, type TokenConfig } from 'tokenlib'
 import {
   assertOptions,
   createJsonAnswer,
   isOutage,
   type MountableRoutes,
   type OptionNames,
+  internalsOf,
 } from 'tokenlib/kit'
 import {
   assertEndpointOptions,
@@ -29,8 +30,7 @@ export interface IntrospectionOptions<Client, Payload> extends TokenEndpointOpti
 /** What the introspection endpoint uses of a manager. */
 export interface IntrospectionTokens<Payload> {
   readonly config: TokenConfig
-  /** The claims of a good token; `TokenError` for any other. */
-  inspectToken(token: string): Promise<Payload>
+  readonly accessTokenRequired: Dependency<Payload>
 }
 
 const OPTIONS: OptionNames<IntrospectionOptions<unknown, unknown>> = {
@@ -62,7 +62,7 @@ export function createIntrospectionRoute<Payload extends StandardClaims, Client>
 
   const readPayload = async (token: string): Promise<Payload | null> => {
     try {
-      const payload = await tokens.inspectToken(token)
+      const payload = await internalsOf(tokens).inspectToken(token)
       return payload.type === 'access' || refreshTokens ? payload : null
     } catch (error) {
       // RFC 7662 §2.2: whatever is wrong with the token, no reason is given. What could not be checked is no answer.

@@ -1,4 +1,5 @@
-import { ConfigurationError, type Duration, isConfigurationError, type TokenConfig } from 'tokenlib'
+import { ConfigurationError, type Duration, type TokenConfig } from 'tokenlib'
+import { isConfigurationError } from 'tokenlib/errors'
 import {
   assertOptions,
   createRoute,
@@ -42,8 +43,10 @@ const OPTIONS: OptionNames<MetadataOptions> = {
 /** What the routes of metadata use of a manager. */
 export interface MetadataTokens {
   readonly config: TokenConfig
-  /** The public keys; `ConfigurationError` for a manager whose keys are secrets. */
-  jwks(): { readonly keys: readonly object[] }
+  readonly keys: {
+    /** The public keys; `ConfigurationError` for a manager whose keys are secrets. */
+    jwks(): { readonly keys: readonly object[] }
+  }
 }
 
 const PATH = '/.well-known'
@@ -63,7 +66,7 @@ export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOp
   const documents = new Map<string, () => object>()
   // With the path of the issuer: several issuers on one host have different keys.
   const keysPath = issuer === undefined ? `${PATH}/jwks.json` : toIssuerPath('jwks.json', issuer)
-  if (hasKeys) documents.set(keysPath, () => tokens.jwks())
+  if (hasKeys) documents.set(keysPath, () => tokens.keys.jwks())
   if (server !== undefined && issuer !== undefined) {
     assertServer(server)
     const keys = hasKeys ? { jwks_uri: new URL(issuer).origin + keysPath } : {}
@@ -116,7 +119,7 @@ function parsePublishesKeys(tokens: MetadataTokens, jwks: boolean | undefined): 
   if (jwks === false) return false
   try {
     // Asked once now: that there is nothing to publish must not be found out by clients.
-    return tokens.jwks().keys.length > 0 || jwks === true
+    return tokens.keys.jwks().keys.length > 0 || jwks === true
   } catch (error) {
     if (jwks === true || !isConfigurationError(error)) throw error
     return false

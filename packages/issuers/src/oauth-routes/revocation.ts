@@ -6,6 +6,7 @@ import {
   type MountableRoutes,
   type OptionNames,
   RefusedRequest,
+  internalsOf,
 } from 'tokenlib/kit'
 import {
   assertEndpointOptions,
@@ -34,10 +35,7 @@ const OPTIONS: OptionNames<RevocationRouteOptions<unknown>> = {
 const MEANT_OPTIONS = { authenticate: 'client', allow: 'client' }
 
 /** What the revocation endpoint uses of a manager. */
-export type RevocationRouteTokens = Pick<
-  TokenManager,
-  'config' | 'keepsRevocations' | 'logout' | 'readRevocableToken' | 'revokeToken'
->
+export type RevocationRouteTokens = Pick<TokenManager, 'config' | 'logout' | 'revoke'>
 
 /**
  * A revocation endpoint (RFC 7009): an authenticated client ends a session by one of its tokens, expired or not. Mount it
@@ -55,16 +53,15 @@ export function createRevocationRoute<Client>(
   assertEndpointOptions('createRevocationRoute()', options, path)
   if (typeof session !== 'boolean') throw new TypeError('session must be true or false')
   if (actor !== undefined && typeof actor !== 'function') throw new TypeError('actor must be a function')
-  if (!tokens.keepsRevocations) {
-    throw new ConfigurationError(
-      'createRevocationRoute needs a store: new TokenManager({ config, revocation: store })',
-    )
+  const internals = internalsOf(tokens)
+  if (internals.store === null) {
+    throw new ConfigurationError('createRevocationRoute needs a store: new TokenManager({ config, store })')
   }
 
   const revoke = async (payload: TokenPayload, origin: RevokeOptions): Promise<void> => {
     const endsSession = payload.sid !== undefined && (payload.type === 'refresh' || session)
     if (endsSession) await tokens.logout(payload, origin)
-    else if (payload.jti !== undefined) await tokens.revokeToken(payload, origin)
+    else if (payload.jti !== undefined) await tokens.revoke.token(payload, origin)
     // Not 200: the client would believe that the token is gone.
     else throw new RefusedRequest(400, 'unsupported_token_type', 'The token has no id to revoke it by')
   }
@@ -74,7 +71,7 @@ export function createRevocationRoute<Client>(
     client,
     config: tokens.config,
     async answer(token, caller, request) {
-      const payload = await tokens.readRevocableToken(token)
+      const payload = await internals.readRevocableToken(token)
       if (payload !== null) {
         // RFC 7009 §2.1: a token of another client is refused; RFC 6749 §5.2 has the code for that.
         if (!(await parseAllowed(isAllowed, payload, caller))) {

@@ -6,6 +6,7 @@ import {
   isJsonObject,
   type MountableRoutes,
   type OptionNames,
+  internalsOf,
 } from 'tokenlib/kit'
 import { invalidRequest, toOAuthBody } from '../oauth-error.js'
 import {
@@ -105,7 +106,7 @@ export function createBackChannelLogout(
     path,
     async answer(request) {
       const jwt = await parseFormField(request, 'logout_token')
-      const verified = await tokens.verifyIssuedJwt(jwt, expected)
+      const verified = await internalsOf(tokens).verifyIssuedJwt(jwt, expected)
       const { details, found } = parseLogout(verified)
       const used = parseUsedJwt(verified, maxAge)
       // §2.6: a logout token that is sent again. The session is over; a user who has signed in since stays signed in.

@@ -12,6 +12,7 @@ import {
   type OptionNames,
   RefusedRequest,
   toHookError,
+  internalsOf,
 } from 'tokenlib/kit'
 import { invalidRequest, toOAuthCode } from '../oauth-error.js'
 import { assertReceiver, createReceiver, JWT_LIMITS, parseText, type ReceiverTokens } from './receiver.js'
@@ -155,7 +156,7 @@ export function createEventReceiver<Value = unknown>(
       if (refusal !== null) return refusal
       const jwt = (await parseText(request, 'application/secevent+jwt')).trim()
       if (!COMPACT.test(jwt)) throw invalidRequest('The body is not a JWT')
-      const verified = await tokens.verifyIssuedJwt(jwt, expected)
+      const verified = await internalsOf(tokens).verifyIssuedJwt(jwt, expected)
       const { issuer: sentBy, claims } = verified
       const sender = { issuer: sentBy, claims }
       const used = parseUsedJwt(sender, maxAge)

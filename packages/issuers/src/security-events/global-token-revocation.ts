@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Duration, IssuedJwt } from 'tokenlib'
+import type { Duration } from 'tokenlib'
+import type { IssuedJwt } from 'tokenlib/kit'
 import {
   assertOptions,
   callHook,
@@ -9,6 +10,7 @@ import {
   type OptionNames,
   readBearer,
   RefusedRequest,
+  internalsOf,
 } from 'tokenlib/kit'
 import { invalidRequest, toOAuthBody } from '../oauth-error.js'
 import { assertReceiver, createReceiver, JWT_LIMITS, parseJsonBody, type ReceiverTokens } from './receiver.js'
@@ -104,7 +106,7 @@ export function createGlobalTokenRevocation(
   const authenticate = async (request: Request): Promise<IssuedJwt> => {
     const jwt = readBearer(request.headers.get('authorization'), 'Bearer')
     if (jwt === null) throw unauthorized('The request has no bearer JWT')
-    const verified = await tokens.verifyIssuedJwt(jwt, expected)
+    const verified = await internalsOf(tokens).verifyIssuedJwt(jwt, expected)
     if (typeof verified.claims['exp'] !== 'number') throw unauthorized('The JWT has no exp')
     return verified
   }

@@ -12,21 +12,12 @@ import {
   readJsonObject,
   RefusedRequest,
   toErrorAnswer,
+  readInternals,
 } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
 
 /** What receivers use of a manager. */
-export type ReceiverTokens = Pick<
-  TokenManager,
-  | 'keepsRevocations'
-  | 'hasReplica'
-  | 'issuers'
-  | 'verifyIssuedJwt'
-  | 'toSubject'
-  | 'revokeToken'
-  | 'revokeSession'
-  | 'revokeUser'
->
+export type ReceiverTokens = Pick<TokenManager, 'revoke'>
 
 /** How a receiver answers. */
 export interface ReceiverParts {
@@ -94,23 +85,20 @@ export async function parseJsonBody(request: Request): Promise<Readonly<Record<s
 
 /** Throws for what no receiver can be made with: `TypeError` for options, `ConfigurationError` for the manager. */
 export function assertReceiver(owner: string, tokens: ReceiverTokens, given: ReceiverChecks): void {
-  if (typeof tokens?.verifyIssuedJwt !== 'function') {
-    throw new TypeError(`${owner} takes a TokenManager and options`)
-  }
-  if (!tokens.keepsRevocations) {
-    throw new ConfigurationError(
-      `${owner} needs a store: new TokenManager({ config, issuers, revocation: store })`,
-    )
+  const internals = readInternals(tokens)
+  if (internals === null) throw new TypeError(`${owner} takes a TokenManager and options`)
+  if (internals.store === null) {
+    throw new ConfigurationError(`${owner} needs a store: new TokenManager({ config, issuers, store })`)
   }
   // Nobody could send anything: senders sign with the keys of an issuer.
-  if (tokens.issuers.length === 0)
+  if (internals.issuers.length === 0)
     throw new ConfigurationError(`${owner} needs issuers: new TokenManager({ issuers })`)
   assertPath(given.path, '/backchannel-logout')
   assertTexts(given.audienceName, given.audience)
   if (given.issuer !== undefined) {
     assertTexts('issuer', given.issuer)
     // Throws for an issuer that the manager does not have: nobody could send anything.
-    for (const issuer of [given.issuer].flat()) tokens.toSubject(issuer as string, 'sub')
+    for (const issuer of [given.issuer].flat()) internals.toSubject(issuer as string, 'sub')
   }
   for (const [name, value] of Object.entries(given.functions)) {
     if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name} must be a function`)
@@ -118,9 +106,9 @@ export function assertReceiver(owner: string, tokens: ReceiverTokens, given: Rec
   if (given.everywhere !== undefined && typeof given.everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
   }
-  if (given.everywhere === true && !tokens.hasReplica) {
+  if (given.everywhere === true && internals.store.replica === undefined) {
     throw new ConfigurationError(
-      `everywhere of ${owner} needs a replica: new TokenManager({ revocation: replicate(store) }). ` +
+      `everywhere of ${owner} needs a replica: new TokenManager({ store: replicate(store) }). ` +
         'Where no process has a replica, a revocation holds everywhere without it',
     )
   }

@@ -1,5 +1,6 @@
-import { type Duration, type IssuedJwt, RevocationUnavailableError, type RevokeOptions } from 'tokenlib'
-import { callHook, isOutage, parseDuration, USED_ONCE } from 'tokenlib/kit'
+import { type Duration, RevocationUnavailableError, type RevokeOptions } from 'tokenlib'
+import type { IssuedJwt } from 'tokenlib/kit'
+import { callHook, isOutage, parseDuration, USED_ONCE, internalsOf } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
 import type { ReceiverTokens } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
@@ -125,17 +126,18 @@ async function revokeAll(
   const revocations: Promise<unknown>[] = []
   if (!hasBoth || revoke !== 'session') {
     for (const { issuer, sub } of users) {
-      revocations.push(tokens.revokeUser(tokens.toSubject(issuer, sub), { ...options, issuer }))
+      revocations.push(tokens.revoke.user(internalsOf(tokens).toSubject(issuer, sub), { ...options, issuer }))
     }
   }
   if (!hasBoth || revoke !== 'user') {
     for (const { issuer, sid } of sessions) {
       const owner = users.find((user) => user.issuer === issuer)
-      const session = owner === undefined ? { sid } : { sid, sub: tokens.toSubject(issuer, owner.sub) }
-      revocations.push(tokens.revokeSession(session, { ...options, issuer }))
+      const session =
+        owner === undefined ? { sid } : { sid, sub: internalsOf(tokens).toSubject(issuer, owner.sub) }
+      revocations.push(tokens.revoke.session(session, { ...options, issuer }))
     }
   }
-  for (const uid of uids) revocations.push(tokens.revokeUser(uid, { ...options, issuer: 'own' }))
+  for (const uid of uids) revocations.push(tokens.revoke.user(uid, { ...options, issuer: 'own' }))
   await Promise.all(revocations)
   return revocations.length
 }
@@ -192,7 +194,7 @@ export async function rememberJwt(
   const origin = { actor: issuer, note: USED_ONCE }
   await orDefer(
     verified,
-    () => tokens.revokeToken(payload, origin),
-    (deferUnless) => tokens.revokeToken(payload, { ...origin, deferUnless }),
+    () => tokens.revoke.token(payload, origin),
+    (deferUnless) => tokens.revoke.token(payload, { ...origin, deferUnless }),
   )
 }

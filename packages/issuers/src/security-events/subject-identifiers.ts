@@ -1,4 +1,4 @@
-import { callHook, isJsonObject } from 'tokenlib/kit'
+import { callHook, isJsonObject, internalsOf } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
 import type { ReceiverTokens } from './receiver.js'
 
@@ -124,14 +124,15 @@ export function readSubjectIssuers(given: SubjectIssuers, sender: string): reado
 }
 
 /** Throws unless all issuers in it are issuers of the manager. */
-export function assertSubjectIssuers(tokens: Pick<ReceiverTokens, 'toSubject'>, given: SubjectIssuers): void {
+export function assertSubjectIssuers(tokens: ReceiverTokens, given: SubjectIssuers): void {
   if (!isJsonObject(given))
     throw new TypeError('subjectIssuers must be an object with a list for each sender')
   for (const [sender, issuers] of Object.entries(given)) {
     if (!Array.isArray(issuers))
       throw new TypeError(`subjectIssuers: the issuers of ${sender} must be a list`)
     // Throws for an issuer that the manager does not have: a spelling mistake would leave its users signed in.
-    for (const issuer of [sender, ...(issuers as readonly string[])]) tokens.toSubject(issuer, 'sub')
+    for (const issuer of [sender, ...(issuers as readonly string[])])
+      internalsOf(tokens).toSubject(issuer, 'sub')
   }
 }
 

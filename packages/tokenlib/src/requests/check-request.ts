@@ -105,7 +105,7 @@ export function checkToken(
   })
 }
 
-/** What `verifyTokenWithoutRevocation` asks of a token. */
+/** What `verifyWithoutRevocation` asks of a token. */
 export interface UnrevokedOptions {
   readonly type?: TokenType | 'any'
   readonly allowExpired?: boolean
@@ -117,11 +117,7 @@ export function verifyWithoutRevocation(
   token: string,
   options: UnrevokedOptions,
 ): TokenPayload {
-  const { allowExpired, ...policy } = parseOptions(
-    'verifyTokenWithoutRevocation()',
-    options,
-    UNREVOKED_OPTIONS,
-  )
+  const { allowExpired, ...policy } = parseOptions('verifyWithoutRevocation()', options, UNREVOKED_OPTIONS)
   const { payload } = verifier.verify(settings.reading.toCanonical(token), now(), allowExpired)
   assertType(payload, policy)
   return payload

@@ -1,12 +1,11 @@
 import {
-  ConfigurationError,
   RevocationUnavailableError,
   RevokedTokenError,
   TokenDecodeError,
   TokenExpiredError,
 } from '../errors.js'
 import { FOREVER } from '../revocation/revocation.js'
-import type { Sessions } from '../revocation/sessions.js'
+import type { StoredSessions } from '../revocation/stored-sessions.js'
 import type { Authenticator } from './authenticate.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
@@ -27,29 +26,20 @@ export interface FollowedSession {
   untilLook(now: number): number
 }
 
-/** The sessions of a manager, or `ConfigurationError` where its store keeps none. */
-export function requireSessions({ store }: Authenticator): Sessions {
-  const sessions = store?.sessions ?? null
-  if (sessions !== null) return sessions
-  throw new ConfigurationError(
-    "until: 'session' needs a store that keeps sessions: new TokenManager({ config, revocation: store })",
-  )
-}
-
 // While the clock of the store lags behind, a session lasts longer than expected here: it is not read in a loop.
 const MIN_WAIT_MS = 1000
 
 /** Follows the session of a token that was authenticated at `now`, or throws a token error if it has none that is alive. */
 export async function followSession(
   { now: clock, settings }: Authenticator,
-  sessions: Sessions,
+  sessions: StoredSessions,
   verified: VerifiedToken,
   now: number,
 ): Promise<FollowedSession> {
   const { sid, exp } = verified.payload
   if (sid === undefined) {
     throw new TokenDecodeError(
-      'Token belongs to no session: a socket that follows its session needs a token of createTokenPair',
+      'Token belongs to no session: a socket that follows its session needs a token of sessions.open()',
     )
   }
   const { idleMs, retentionMs } = settings.store
@@ -62,7 +52,7 @@ export async function followSession(
 
   const assertAlive: FollowedSession['assertAlive'] = async ({ payload, header }, anew) => {
     if (anew || clock() > idleAt) {
-      const session = await sessions.findSession(sid)
+      const session = await sessions.find(sid)
       if (session === null) throw new RevokedTokenError(payload, header, 'Session has ended')
       endsAt = session.expiresAt
       idleAt = session.lastUsedAt + idleMs

@@ -62,7 +62,7 @@ export interface IssuedJwt {
   readonly claims: Readonly<Record<string, unknown>>
   readonly issuer: string
   /**
-   * Whether its `jti` was revoked: `revokeToken({ jti, exp, iss })` remembers that it was used. `null` only with
+   * Whether its `jti` was revoked: `revoke.token({ jti, exp, iss })` remembers that it was used. `null` only with
    * `allowUnknown`: the store does not answer, and whether its key was revoked is not known either.
    */
   readonly isRevoked: boolean | null

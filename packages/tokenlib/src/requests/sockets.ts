@@ -1,3 +1,4 @@
+import { requireSessions } from '../revocation/connect-store.js'
 import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
 import { isCurrent, type TokenPayload } from '../tokens/payload.js'
 import type { SessionClient } from '../events.js'
@@ -14,7 +15,7 @@ import {
   reportRejection,
   verifyLoaded,
 } from './authenticate.js'
-import { type FollowedSession, followSession, requireSessions } from './followed-session.js'
+import { type FollowedSession, followSession } from './followed-session.js'
 import { observeCheck } from './observe-check.js'
 import {
   assertFresh,
@@ -45,7 +46,7 @@ export interface UpgradePolicy extends Pick<
   readonly origins?: readonly string[]
   /**
    * What the socket lives as long as: its token (the default), or the session of the token, however often that is
-   * refreshed. `session` needs a store that keeps sessions, and a token of `createTokenPair`.
+   * refreshed. `session` needs a store that keeps sessions, and a token of `sessions.open`.
    */
   readonly until?: 'token' | 'session'
 }
@@ -75,7 +76,7 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
     origins = [],
     until = 'token',
     ...demands
-  } = parseOptions('authenticateUpgrade()', given, UPGRADE_NAMES)
+  } = parseOptions('sockets.authenticate()', given, UPGRADE_NAMES)
   const policy = parsePolicy(demands)
   if (until === 'session' && policy.skipRevocation === true) {
     throw new TypeError("until: 'session' needs the revocation check: leave skipRevocation out")
@@ -107,7 +108,7 @@ async function checkUpgrade(
   const { reading, sources } = authenticator.settings
   const { until, origins, ...demands } = policy
   assertKnownIssuers(sources.issuers, demands)
-  const sessions = until === 'session' ? requireSessions(authenticator) : null
+  const sessions = until === 'session' ? requireSessions(authenticator.store, "until: 'session'") : null
   const client = { request: view }
   const { token, protocol } = await reported(authenticator, { client }, async () => {
     const found = readUpgradeToken(view, policy.type, origins, reading)
@@ -157,7 +158,7 @@ const accepted = new WeakMap<AuthenticatedUpgrade, AcceptedUpgrade>()
 /** Checks again that an open socket may go on: its token or, where it follows that, its session. */
 export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<void> {
   const known = accepted.get(upgrade)
-  if (known === undefined) throw new TypeError('Pass what authenticateUpgrade returned')
+  if (known === undefined) throw new TypeError('Pass what sockets.authenticate() returned')
   await recheckToken(known.authenticator, upgrade, false)
 }
 

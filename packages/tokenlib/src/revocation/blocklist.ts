@@ -14,7 +14,7 @@ export interface RevocationContext<Payload = TokenPayload> {
   readonly type: TokenType
   /** Where the token was found, or `null` when it did not come from a request. */
   readonly location: TokenLocation | null
-  /** The request that brought the token, or `null` for `verifyToken` and for later checks of an open socket. */
+  /** The request that brought the token, or `null` for `verify` and for later checks of an open socket. */
   readonly request: RevocationRequest | null
   /** Aborts when the answer would come too late. */
   readonly signal: AbortSignal

@@ -1,5 +1,5 @@
 import type { TokenSource } from '../tokens/token-source.js'
-import { RevocationUnavailableError } from '../errors.js'
+import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
 import {
   addDuration,
   FOREVER,
@@ -20,7 +20,7 @@ import {
 } from './store.js'
 import { createStoreClient, type StoreClientOptions } from './store-client.js'
 import { monotonicNow } from '../time.js'
-import { createSessions, type SessionRules, type Sessions } from './sessions.js'
+import { createStoredSessions, type SessionRules, type StoredSessions } from './stored-sessions.js'
 
 /** What a manager uses of its store. */
 export interface StoreConnection {
@@ -37,7 +37,7 @@ export interface StoreConnection {
    */
   readonly revokerFor: (unless: readonly RevocationKey[] | undefined) => Revoker
   /** `null` where the store keeps none. */
-  readonly sessions: Sessions | null
+  readonly sessions: StoredSessions | null
   /** Resolves once the store has been prepared; waits a few seconds for it, and then rejects with the reason. */
   ready(): Promise<void>
   /** Asks the store now, within the deadline; never rejects. */
@@ -150,7 +150,8 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     revoker,
     revokerFor: (unless) =>
       unless === undefined ? revoker : createRevoker(client, rules, moments, (batch) => defer(batch, unless)),
-    sessions: store.sessions === undefined ? null : createSessions(client, rules, revoker, store.sessions),
+    sessions:
+      store.sessions === undefined ? null : createStoredSessions(client, rules, revoker, store.sessions),
     async ready() {
       await client.ready()
       try {
@@ -228,6 +229,20 @@ async function findFault(answer: Promise<unknown>): Promise<Error | null> {
     const unavailable = error as RevocationUnavailableError
     return unavailable.cause instanceof Error ? unavailable.cause : unavailable
   }
+}
+
+/** The store of a manager; `ConfigurationError` for something that needs one where there is none. */
+export function requireStore(store: StoreConnection | null, what: string): StoreConnection {
+  return store ?? missing(what, 'a store')
+}
+
+/** The sessions of a manager; `ConfigurationError` where its store keeps none. */
+export function requireSessions(store: StoreConnection | null, what: string): StoredSessions {
+  return store?.sessions ?? missing(what, 'a store that keeps sessions')
+}
+
+function missing(what: string, needed: string): never {
+  throw new ConfigurationError(`${what} needs ${needed}: new TokenManager({ config, store })`)
 }
 
 /** What a store is connected with. */

@@ -20,7 +20,7 @@ export type LogoutPayload = RevocablePayload & Pick<StandardClaims, 'sid'>
 
 /** What a store has acknowledged. */
 export interface Acknowledgement {
-  /** For `verifyToken(token, { atLeast: position })` in another process: the answer includes this revocation. */
+  /** For `verify(token, { atLeast: position })` in another process: the answer includes this revocation. */
   readonly position: Position
 }
 
@@ -47,7 +47,7 @@ export interface PendingSubject {
 /** Reads the user of a session, from now on. */
 export function readPendingSubject(
   sid: string,
-  sessions: { getSession(sid: string): Promise<{ readonly sub: string | null } | null> } | null,
+  sessions: { get(sid: string): Promise<{ readonly sub: string | null } | null> } | null,
 ): PendingSubject {
   const pending: { sub: string | null | undefined; settled: Promise<void> } = {
     sub: undefined,
@@ -55,7 +55,7 @@ export function readPendingSubject(
   }
   const settle = async (): Promise<void> => {
     try {
-      pending.sub = (await sessions?.getSession(sid))?.sub ?? null
+      pending.sub = (await sessions?.get(sid))?.sub ?? null
     } catch {
       // The client of the store reports it, and the revocation does not depend on it.
       pending.sub = null
@@ -192,7 +192,7 @@ export function createRevoker(
   }
 
   const revokeToken: Revoker['revokeToken'] = async (payload, origin, issuers = OWN) => {
-    assertPayload('revokeToken()', payload)
+    assertPayload('revoke.token()', payload)
     const jti = parseText('The token has no jti: revoke its session or its user. jti', payload.jti)
     const until = Number.isFinite(payload.exp)
       ? addDuration(Number(payload.exp) * 1000, retentionMs)
@@ -256,7 +256,7 @@ export function createRevoker(
 
 function assertPayload(method: string, payload: unknown): void {
   if (typeof payload === 'object' && payload !== null) return
-  throw new TypeError(`${method} takes the payload of a token, which verifyToken() returns, not its text`)
+  throw new TypeError(`${method} takes the payload of a token, which verify() returns, not its text`)
 }
 
 function toAcknowledgement({ position }: Revoked): Acknowledgement {

@@ -46,9 +46,6 @@ export const REVOKE_OPTIONS: OptionNames<RevokeOptions> = {
   deferUnless: true,
 }
 
-// They would ignore it.
-const WITHOUT_ISSUER: readonly string[] = ['logoutRequest()', 'revokeOtherSessions()']
-
 const MAX_ACTOR_LENGTH = 128
 
 /** How many characters of a `note` are kept. */
@@ -63,8 +60,9 @@ export function parseActor(
 ): EventOrigin {
   assertOptions(owner, options, REVOKE_OPTIONS)
   const { actor, note, everywhere, issuer, deferUnless, ...client } = { request, ...options }
-  if (issuer !== undefined && WITHOUT_ISSUER.includes(owner)) {
-    throw new TypeError(`${owner} takes no issuer: it goes by that of the tokens`)
+  // They would ignore it.
+  if (issuer !== undefined && (request !== undefined || owner === 'sessions.endOthers()')) {
+    throw new TypeError(`${owner} takes no issuer here: it goes by that of the tokens`)
   }
   if (everywhere !== undefined && typeof everywhere !== 'boolean') {
     throw new TypeError('everywhere must be true or false')
@@ -73,7 +71,7 @@ export function parseActor(
     if (!Array.isArray(deferUnless)) throw new TypeError('deferUnless must be a list of revocation keys')
     if (everywhere === true) throw new TypeError('A revocation with deferUnless cannot wait for everywhere')
     // Which sessions these are, only the store knows.
-    if (owner === 'revokeOtherSessions()') throw new TypeError(`${owner} takes no deferUnless`)
+    if (owner === 'sessions.endOthers()') throw new TypeError(`${owner} takes no deferUnless`)
   }
   return {
     actor: clean('actor', actor, MAX_ACTOR_LENGTH),
@@ -90,7 +88,7 @@ export interface PairTokenOptions extends CreateTokenOptions {
 }
 
 /** Options of a new pair, and where its log-in comes from. */
-export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientOptions {
+export interface OpenSessionOptions extends PairTokenOptions, SessionClientOptions {
   /**
    * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Left out, it is as
    * `JWT_SESSION_COOKIE` says.
@@ -105,8 +103,8 @@ export interface CreateTokenPairOptions extends PairTokenOptions, SessionClientO
   readonly whenFull?: WhenFull | undefined
 }
 
-/** The names of `CreateTokenPairOptions`. */
-export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
+/** The names of `OpenSessionOptions`. */
+export const OPEN_OPTIONS: OptionNames<OpenSessionOptions> = {
   ...TOKEN_OPTIONS,
   ...CLIENT_OPTIONS,
   access: true,
@@ -120,7 +118,7 @@ export const PAIR_OPTIONS: OptionNames<CreateTokenPairOptions> = {
 export function parseLimit({
   maxSessions,
   whenFull,
-}: Pick<CreateTokenPairOptions, 'maxSessions' | 'whenFull'>): OpeningLimit | null {
+}: Pick<OpenSessionOptions, 'maxSessions' | 'whenFull'>): OpeningLimit | null {
   if (whenFull !== undefined && whenFull !== 'endOldest' && whenFull !== 'refuse') {
     throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
   }

@@ -203,7 +203,7 @@ const SESSION_NAMES: OptionNames<SessionStore> = {
 }
 
 /**
- * A store for `new TokenManager({ revocation })`, checked: `ConfigurationError` names what is missing or unknown.
+ * A store for `new TokenManager({ store })`, checked: `ConfigurationError` names what is missing or unknown.
  *
  * @example
  * const store = defineStore({ prepare, revoke, lookup, feed, prune, close, sessions })
@@ -256,7 +256,7 @@ export function assertStore(store: RevocationStore): void {
   }
   if (missing.length === 0) return
   throw new ConfigurationError(
-    `revocation must be a store, for example ${findFactory(store)}; it lacks ${missing.join(', ')}`,
+    `The option store must be a store, for example ${findFactory(store)}; it lacks ${missing.join(', ')}`,
   )
 }
 

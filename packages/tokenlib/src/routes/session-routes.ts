@@ -1,5 +1,3 @@
-import type { AnyClaims } from '../tokens/payload.js'
-import type { DescribeUser } from '../sessions/describe-user.js'
 import type { TokenManager } from '../manager.js'
 import { createRoute, createRouter, type Methods, type MountableRoutes, type Route } from './router.js'
 import { createErrorAnswer } from './session-routes/answers.js'
@@ -18,6 +16,7 @@ import {
   answerSession,
   answerSessions,
 } from './session-routes/sessions.js'
+import { internalsOf } from '../sessions/internals.js'
 
 export type { OpenApiContent, OpenApiOperation, OpenApiParameter, OpenApiSchema } from './openapi.js'
 export type { MountableRoutes } from './router.js'
@@ -77,8 +76,7 @@ export function createSessionRoutes<Input extends object, Output extends object,
   assertRouteOptions(options)
   const { path = '/auth' } = options
   assertManager(tokens, path)
-  if (options.describeUser !== undefined)
-    tokens.setDescribeUser(options.describeUser as DescribeUser<Input, AnyClaims>)
+  if (options.describeUser !== undefined) internalsOf(tokens).setDescribeUser(options.describeUser)
   const accessTokenRequired = tokens.require({ issuer: 'own' })
   const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
   const bind =

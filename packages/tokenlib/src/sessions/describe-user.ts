@@ -25,7 +25,7 @@ export interface UserDescription<Input extends object = JsonClaims> {
 export interface DescribedLogin<Claims = JsonClaims> {
   /** `refresh` includes a step-up. */
   readonly reason: 'login' | 'refresh'
-  /** At a login, what `createTokenPair` was given or `logIn` returned; at a refresh, the claims of the refresh token. */
+  /** At a login, what `sessions.open` was given or `logIn` returned; at a refresh, the claims of the refresh token. */
   readonly claims: Claims
   readonly scopes: readonly string[]
 }

@@ -1,5 +1,6 @@
 import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../config/config.js'
+import { internalsOf } from './internals.js'
 import { isTooLate } from './refresh.js'
 import { readCookieHeader, type RequestToken, replaceCookies } from '../http/read-token.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
@@ -11,12 +12,11 @@ import { coversPath, setCookies, unsetCookies } from '../requests/set-cookies.js
 /** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
 export interface RefreshingManager {
   readonly config: TokenConfig
-  refresh(source: RequestSource): Promise<RefreshedTokens>
+  readonly sessions: { refresh(source: RequestSource): Promise<RefreshedTokens> }
   getTokenFromRequest(
     request: RequestSource,
     options?: { readonly type?: 'access' | 'refresh' },
   ): Promise<RequestToken | null>
-  verifyTokenWithoutRevocation(token: string): object
 }
 
 /**
@@ -49,7 +49,7 @@ async function refreshView(tokens: RefreshingManager, view: RequestView): Promis
   if (cookieHeader === null || !(await needsRefresh(tokens, view))) return null
   let made: RefreshedTokens
   try {
-    made = await tokens.refresh(view)
+    made = await tokens.sessions.refresh(view)
   } catch (error) {
     if (!isTokenError(error) || UNAVAILABLE.includes(error.code)) throw error
     const isSuperseded = error.code === 'REFRESH_SUPERSEDED'
@@ -74,12 +74,7 @@ export function assertImplicitRefresh({ config }: Pick<RefreshingManager, 'confi
   )
 }
 
-type AnyRefreshing = Pick<
-  RefreshingManager,
-  'config' | 'getTokenFromRequest' | 'verifyTokenWithoutRevocation'
->
-
-async function needsRefresh(tokens: AnyRefreshing, view: RequestView): Promise<boolean> {
+async function needsRefresh(tokens: RefreshingManager, view: RequestView): Promise<boolean> {
   const access = await readQuietly(tokens, view, 'access')
   // A token in a header or a body is that of a program, which refreshes by itself.
   if (access !== null && access.location !== 'cookies') return false
@@ -90,7 +85,7 @@ async function needsRefresh(tokens: AnyRefreshing, view: RequestView): Promise<b
 
 // What cannot be read is for the dependencies of the route to refuse.
 async function readQuietly(
-  tokens: AnyRefreshing,
+  tokens: RefreshingManager,
   view: RequestView,
   type: 'access' | 'refresh',
 ): Promise<RequestToken | null> {
@@ -102,9 +97,9 @@ async function readQuietly(
   }
 }
 
-function isExpired(tokens: AnyRefreshing, token: string): boolean {
+function isExpired(tokens: RefreshingManager, token: string): boolean {
   try {
-    tokens.verifyTokenWithoutRevocation(token)
+    internalsOf(tokens).verifyWithoutRevocation(token)
     return false
   } catch (error) {
     if (isTokenError(error)) return error.code === 'TOKEN_EXPIRED'

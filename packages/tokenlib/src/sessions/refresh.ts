@@ -6,7 +6,7 @@ import { settleQuietly } from '../promises.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
 import { REFRESH_OPTIONS, type RefreshedTokens, type RefreshOptions } from '../revocation/session-options.js'
-import type { Sessions } from '../revocation/sessions.js'
+import type { StoredSessions } from '../revocation/stored-sessions.js'
 import { monotonicNow } from '../time.js'
 import {
   type Authenticator,
@@ -26,7 +26,7 @@ export interface RefreshParts {
   readonly authenticator: Authenticator
   readonly maker: TokenMaker
   readonly store: StoreConnection
-  readonly sessions: Sessions
+  readonly sessions: StoredSessions
   readonly users: UserDescriber
 }
 
@@ -58,10 +58,10 @@ async function rotatePair(
   source: RequestSource | string,
   refreshOptions: RefreshOptions,
 ): Promise<RefreshedTokens> {
-  assertOptions('refresh()', refreshOptions, REFRESH_OPTIONS)
+  assertOptions('sessions.refresh()', refreshOptions, REFRESH_OPTIONS)
   if (source === null) {
     throw new TypeError(
-      'refresh() takes a request or a refresh token. After a refresh with refreshToken: null, use the token sent before',
+      'sessions.refresh() takes a request or a refresh token. After a refresh with refreshToken: null, use the token sent before',
     )
   }
   const { access, ...client } = refreshOptions

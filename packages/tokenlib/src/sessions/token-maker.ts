@@ -161,11 +161,10 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
   }
 
   const sign = (token: UnsignedToken): string => {
-    const { key, signingInput, type } = token
+    const { key, signingInput } = token
     if (key.external !== null) {
-      const method = type === 'access' ? 'createAccessTokenAsync()' : 'createRefreshTokenAsync()'
       throw new ConfigurationError(
-        `The key ${JSON.stringify(key.kid)} signs asynchronously: use ${method} or createTokenPair()`,
+        `The key ${JSON.stringify(key.kid)} signs asynchronously: use sessions.open(), which waits for it`,
       )
     }
     const signed = signCompact(key, signingInput)
@@ -180,8 +179,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
       return sign(prepare(type, input, options, null))
     },
     async createTokenAsync(type, input, options = {}) {
-      const method = type === 'access' ? 'createAccessTokenAsync()' : 'createRefreshTokenAsync()'
-      assertOptions(method, options, TOKEN_OPTIONS)
+      assertOptions('createToken()', options, TOKEN_OPTIONS)
       const token = prepare(type, input, options, null)
       const signed = await signCompactAsync(token.key, token.signingInput)
       report(token)

@@ -5,6 +5,7 @@ import { formatBody, type FormatError } from '../requests/error-response.js'
 import type { RequestSource } from '../http/request-source.js'
 import { emitWarning } from '../runtime.js'
 import { type ErrorResponse, toErrorResponse } from '../requests/error-response.js'
+import { readInternals } from '../sessions/internals.js'
 
 /** What a refused handshake is answered with. */
 export interface Refusal {
@@ -24,8 +25,9 @@ export interface UpgradeConnection {
 /** A manager that authenticates handshakes. */
 export interface UpgradeAuthenticator<Upgrade> {
   readonly config: TokenConfig
-  readonly formatError?: FormatError | null
-  authenticateUpgrade(request: RequestSource, policy?: UpgradePolicy): Promise<Upgrade>
+  readonly sockets: {
+    authenticate(request: RequestSource, policy?: UpgradePolicy): Promise<Upgrade>
+  }
 }
 
 /**
@@ -48,7 +50,7 @@ export async function acceptUpgrade<Upgrade extends AuthenticatedUpgrade>(
   // Nobody else listens for errors of a connection that is being upgraded, and an error without a listener ends Node.
   connection.on('error', destroy)
   try {
-    const upgrade = await tokens.authenticateUpgrade(request, policy)
+    const upgrade = await tokens.sockets.authenticate(request, policy)
     connection.off('error', destroy)
     return upgrade
   } catch (error) {
@@ -62,7 +64,9 @@ export async function acceptUpgrade<Upgrade extends AuthenticatedUpgrade>(
 }
 
 /** The answer to a handshake that failed: that of its token error, or 500. */
-export function createRefusal(error: unknown, { config, formatError = null }: Formatting): Refusal {
+export function createRefusal(error: unknown, tokens: { readonly config: TokenConfig }): Refusal {
+  const { config } = tokens
+  const formatError = readInternals(tokens)?.formatError ?? null
   const { status, headers, body } = isTokenError(error)
     ? toErrorResponse(error, { config, formatError })
     : createFault(formatError)
@@ -73,8 +77,6 @@ export function createRefusal(error: unknown, { config, formatError = null }: Fo
     body: JSON.stringify(body),
   }
 }
-
-type Formatting = Pick<UpgradeAuthenticator<never>, 'config' | 'formatError'>
 
 function createFault(
   formatError: FormatError | null,

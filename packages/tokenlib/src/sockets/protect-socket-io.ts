@@ -1,6 +1,5 @@
 import { isTokenError } from '../errors.js'
-import type { ClosableSocket } from './closable-socket.js'
-import { parseInterval } from './close-when-invalid.js'
+import { type ClosableSocket, parseInterval } from './sockets.js'
 import {
   type AuthenticatedUpgrade,
   parseUpgradePolicy,
@@ -82,7 +81,9 @@ const OPTIONS: OptionNames<SocketIoProtection> = { ...UPGRADE_NAMES, every: true
 export interface SocketAuthenticator<
   Upgrade extends AuthenticatedUpgrade,
 > extends UpgradeAuthenticator<Upgrade> {
-  closeWhenInvalid(socket: ClosableSocket, upgrade: Upgrade, options: { readonly every: Duration }): unknown
+  readonly sockets: UpgradeAuthenticator<Upgrade>['sockets'] & {
+    closeWhenInvalid(socket: ClosableSocket, upgrade: Upgrade, options: { readonly every: Duration }): unknown
+  }
 }
 
 /**
@@ -106,7 +107,7 @@ export function protectSocketIo<Upgrade extends AuthenticatedUpgrade>(
   protectConnections(server, {
     async authenticate(request) {
       try {
-        accepted.set(request, await tokens.authenticateUpgrade(request, policy))
+        accepted.set(request, await tokens.sockets.authenticate(request, policy))
         return null
       } catch (error) {
         // The client learns nothing about a bug, so the operator must.
@@ -118,7 +119,7 @@ export function protectSocketIo<Upgrade extends AuthenticatedUpgrade>(
     },
     follow(request, connection) {
       const upgrade = accepted.get(request)
-      if (upgrade !== undefined) tokens.closeWhenInvalid(connection, upgrade, { every })
+      if (upgrade !== undefined) tokens.sockets.closeWhenInvalid(connection, upgrade, { every })
       return upgrade !== undefined
     },
   })

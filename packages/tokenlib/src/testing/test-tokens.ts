@@ -67,11 +67,11 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   const clock = createFrozenClock()
   const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
   const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
-  const revocation = openStore?.(clock)
+  const store = openStore?.(clock)
   const tokens = new TokenManager<Input, Output>({
     config,
     clock,
-    revocation,
+    store,
     ...(claims !== undefined && { claims }),
   })
   const revoked = new Set<string>()

@@ -206,7 +206,7 @@ export function toJwkSet(ring: KeyRing, now: number): JwkSet {
   const trusted = ring.verifying.filter((key) => ring.isTrusted(key, now))
   if (trusted.some(({ algorithm }) => isHmac(algorithm))) {
     throw new ConfigurationError(
-      'A secret has no public part: whoever knows it can sign tokens. jwks() needs keys of a public-key algorithm',
+      'A secret has no public part: whoever knows it can sign tokens. keys.jwks() needs keys of a public-key algorithm',
     )
   }
   if (ring.verifying.length === 0) throw new ConfigurationError(ring.explainMissingKey(now))

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../errors.js'
+import type { Clock } from '../time.js'
 import { type BoundKey, isHmac } from './algorithms.js'
-import type { KeyRing } from './key-ring.js'
+import { type JwkSet, type KeyRing, toJwkSet } from './key-ring.js'
 import { type ImportRules, importOwnKey, type OwnKey, type ScheduledKey } from './own-key.js'
 
 /** What a list of keys is checked by. */
@@ -169,7 +170,7 @@ function explainMissing(signers: readonly ScheduledKey[], now: number): string {
   const coming = signers.filter(({ notBefore }) => notBefore > now)
   const [next] = coming.toSorted((a, b) => a.notBefore - b.notBefore)
   return next === undefined
-    ? `No key can sign at ${toText(now)}: all are retired. Add one with setKeys()`
+    ? `No key can sign at ${toText(now)}: all are retired. Add one with keys.set()`
     : `No key can sign at ${toText(now)}: the next one is ${quote(next)}, from ${toText(next.notBefore)} on`
 }
 
@@ -182,4 +183,34 @@ const LAST_DATE = 8.64e15
 
 function toText(moment: number): string {
   return Math.abs(moment) > LAST_DATE ? 'no date' : new Date(moment).toISOString()
+}
+
+/** The keys that sign and verify the tokens of a manager. */
+export interface Keys {
+  /** The `kid` of new tokens at this moment, or `null` for a manager that only verifies. */
+  readonly current: string | null
+  /** Replaces the keys of the option `keys`. A bad list throws, and changes nothing. */
+  set(keys: readonly OwnKey[]): void
+  /** The public keys that verify the tokens of this manager, as a JWK Set; those that sign later are in it already. */
+  jwks(): JwkSet
+}
+
+/** `tokens.keys` of a manager; `setKeys` is `null` where the keys are those of the configuration. */
+export function createKeys(
+  ring: KeyRing,
+  setKeys: ((keys: readonly OwnKey[], now: number) => void) | null,
+  now: Clock,
+): Keys {
+  return {
+    get current() {
+      return ring.signingKey(now())?.kid ?? null
+    },
+    set(keys) {
+      if (setKeys === null) {
+        throw new ConfigurationError('keys.set() needs the option keys: new TokenManager({ config, keys })')
+      }
+      setKeys(keys, now())
+    },
+    jwks: () => toJwkSet(ring, now()),
+  }
 }

@@ -7,7 +7,7 @@ import { tokens } from './tokens.js'
 const routes = createSessionRoutes(tokens, {
   path: '/session',
   async logIn(_credentials, { headers }) {
-    const found = await auth.api.getSession({ headers, query: { disableCookieCache: true } })
+    const found = await auth.api.sessions.get({ headers, query: { disableCookieCache: true } })
     if (found === null) return null
     // One log-in opens one session. What is left of the other one would be a second way in.
     await auth.api.signOut({ headers })

@@ -9,17 +9,17 @@ export const auth = betterAuth({
   database: memoryAdapter({ user: [], session: [], account: [], verification: [] }), // in production: your database
   emailAndPassword: {
     enabled: true,
-    onPasswordReset: async ({ user }) => void (await tokens.revokeUser(user.id)),
+    onPasswordReset: async ({ user }) => void (await tokens.revoke.user(user.id)),
   },
   // Its session is only the way from the log-in to yours.
   session: { expiresIn: 300, disableSessionRefresh: true, cookieCache: { enabled: false } },
   hooks: {
     after: createAuthMiddleware(async ({ path, context }) => {
       if (path !== '/change-password' || context.returned instanceof APIError) return
-      if (context.session) await tokens.revokeUser(context.session.user.id)
+      if (context.session) await tokens.revoke.user(context.session.user.id)
     }),
   },
   databaseHooks: {
-    user: { delete: { after: async (user) => void (await tokens.revokeUser(user.id)) } },
+    user: { delete: { after: async (user) => void (await tokens.revoke.user(user.id)) } },
   },
 })

@@ -7,5 +7,5 @@ export const tokens = new TokenManager({
     JWT_REFRESH_COOKIE_PATH: '/session',
     JWT_COOKIE_SECURE: process.env.NODE_ENV === 'production',
   }),
-  revocation: createMemoryStore(), // in production: Redis, PostgreSQL or SQLite
+  store: createMemoryStore(), // in production: Redis, PostgreSQL or SQLite
 })

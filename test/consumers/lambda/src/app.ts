@@ -18,7 +18,7 @@ app.post('/api/login', async (c) => {
 
   // Your check of the password belongs here.
   const { uid } = await c.req.json<{ uid: string }>()
-  sendCookies(c, toCookies(await tokens.createTokenPair({ uid })))
+  sendCookies(c, toCookies(await tokens.sessions.open({ uid })))
   return c.json({ id: uid })
 })
 
@@ -31,12 +31,12 @@ app.put('/api/users/:id', inject({ payload: tokens.accessTokenRequired }), async
 })
 
 app.post('/api/refresh', async (c) => {
-  sendCookies(c, toCookies(await tokens.refresh(c.req.raw)))
+  sendCookies(c, toCookies(await tokens.sessions.refresh(c.req.raw)))
   return c.json('Refreshed')
 })
 
 app.post('/api/logout', async (c) => {
-  await tokens.logoutRequest(c.req.raw)
+  await tokens.logout(c.req.raw)
   sendCookies(c, unsetCookies(tokens))
   return c.json('Logged out')
 })

@@ -8,5 +8,5 @@ redis.on('error', (error: Error) => console.error(error.message))
 
 export const tokens = new TokenManager({
   config: TokenConfig.fromEnv({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }),
-  revocation: createRedisStore(redis, { namespace: 'example' }),
+  store: createRedisStore(redis, { namespace: 'example' }),
 })

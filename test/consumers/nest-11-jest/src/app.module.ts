@@ -10,7 +10,7 @@ import { AppController } from './app.controller'
     TokenModule.forRootAsync({
       useFactory: () => ({
         config: new TokenConfig({ JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes' }),
-        revocation: createMemoryStore(),
+        store: createMemoryStore(),
       }),
     }),
   ],

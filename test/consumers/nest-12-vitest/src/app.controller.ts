@@ -10,7 +10,7 @@ export class AppController {
   @Post('login')
   @HttpCode(200)
   async login(@Body() body: { uid: string }) {
-    const { accessToken, refreshToken } = await this.tokens.createTokenPair({ uid: body.uid })
+    const { accessToken, refreshToken } = await this.tokens.sessions.open({ uid: body.uid })
     return { accessToken, refreshToken }
   }
 

@@ -9,7 +9,7 @@ const { DatabaseSync } = process.getBuiltinModule('node:sqlite') as {
 function createTokens() {
   const config = TokenConfig.fromEnv({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
   const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
-  return new TokenManager({ config, revocation: createSqliteStore(database) })
+  return new TokenManager({ config, store: createSqliteStore(database) })
 }
 
 // Next.js loads this module several times in one process: for the proxy, for routes, for pages, and again after each

@@ -10,7 +10,7 @@ export const tokens = new TokenManager({
     // Forms send the CSRF value in the field `csrf_token`.
     JWT_CSRF_CHECK_FORM: true,
   }),
-  revocation: createSqliteStore(database),
+  store: createSqliteStore(database),
 })
 
 /** The payload of the visitor's token, or `null` without a valid one. */

@@ -7,7 +7,7 @@ import { createDurableObjectStore } from 'tokenlib/durable-objects'
 export { TokenStoreObject } from 'tokenlib/durable-objects'
 
 const config = new TokenConfig({ JWT_SECRET_KEY: env.JWT_SECRET_KEY })
-const tokens = new TokenManager({ config, revocation: createDurableObjectStore(env.TOKEN_STORE) })
+const tokens = new TokenManager({ config, store: createDurableObjectStore(env.TOKEN_STORE) })
 tokens.on('storeUnavailable', ({ operation, cause }) => console.error(operation, cause))
 
 const app = new Hono()
@@ -17,15 +17,15 @@ app.post('/login', async (c) => {
   const { name, password } = await c.req.json<{ name: string; password: string }>()
   // Here the application looks the user up, and compares the hash of the password.
   if (name !== 'ada' || password !== 'lovelace') return c.json({ detail: 'Bad credentials' }, 401)
-  return c.json(await tokens.createTokenPair({ uid: name }))
+  return c.json(await tokens.sessions.open({ uid: name }))
 })
 
 app.get('/me', inject({ payload: tokens.accessTokenRequired }), (c) => c.json({ id: c.var.payload.sub }))
 
-app.post('/refresh', async (c) => c.json(await tokens.refresh(c.req.raw)))
+app.post('/refresh', async (c) => c.json(await tokens.sessions.refresh(c.req.raw)))
 
 app.post('/logout', async (c) => {
-  await tokens.logoutRequest(c.req.raw)
+  await tokens.logout(c.req.raw)
   return c.body(null, 204)
 })
 

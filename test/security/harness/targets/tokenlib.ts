@@ -13,7 +13,7 @@ export const tokenlib: Target = {
   name: 'tokenlib',
   open(options) {
     const tokens = createManager(options)
-    return (token) => tokens.verifyToken(token)
+    return (token) => tokens.verify(token)
   },
   guard(options) {
     const tokens = createManager(options, {

@@ -44,10 +44,10 @@ export const protectedSockets: WeakMap<object, ProtectedSocket> = new WeakMap()
 export function readUpgrade<Manager extends AnyManager>(
   client: object,
   tokens: Manager,
-): Awaited<ReturnType<Manager['authenticateUpgrade']>> | null {
+): Awaited<ReturnType<Manager['sockets']['authenticate']>> | null {
   const socket = protectedSockets.get(client)
   const isOwn = socket !== undefined && socket.tokens === tokens
-  return isOwn ? (socket.upgrade as Awaited<ReturnType<Manager['authenticateUpgrade']>>) : null
+  return isOwn ? (socket.upgrade as Awaited<ReturnType<Manager['sockets']['authenticate']>>) : null
 }
 
 /** Node's request or response: Express extends these objects, and Fastify keeps them in `raw`. */

@@ -9,6 +9,7 @@ import {
 } from '../../requests/error-response.js'
 import type { MountableRoutes } from '../../routes/router.js'
 import type { RefreshingManager } from '../../sessions/implicit-refresh.js'
+import { readInternals } from '../../sessions/internals.js'
 import { mountMiddleware, type NodeMiddleware } from '../node-bridge.js'
 import { refreshMiddleware } from '../node-refresh.js'
 import { type AnyManager, InjectTokenManager, type PlatformResponse, toNode } from './context.js'
@@ -44,10 +45,9 @@ export class TokenExceptionFilter implements ExceptionFilter<TokenError> {
   /** The container passes no options, but its manager: what they leave out comes from there. */
   constructor(options: ErrorResponseOptions = {}, tokens?: Partial<AnyManager>) {
     assertErrorOptions(options, 'new TokenExceptionFilter()')
-    const { config, formatError } = tokens ?? {}
+    const internals = readInternals(tokens)
     this.#options = {
-      ...(config !== undefined && { config }),
-      ...(formatError !== undefined && { formatError }),
+      ...(internals && { config: internals.config, formatError: internals.formatError }),
       ...options,
     }
   }

@@ -10,8 +10,7 @@ import {
   type UpgradePolicy,
 } from '../../requests/sockets.js'
 import { createRefusal, type Refusal } from '../../sockets/accept-upgrade.js'
-import { type ClosableSocket, closeSocket } from '../../sockets/closable-socket.js'
-import { parseInterval } from '../../sockets/close-when-invalid.js'
+import { type ClosableSocket, closeSocket, parseInterval } from '../../sockets/sockets.js'
 import {
   protectConnections,
   readConnection,
@@ -155,7 +154,7 @@ class ProtectedAdapter implements WebSocketAdapter {
 
   async #authenticate(request: NodeRequest): Promise<Refusal | null> {
     try {
-      const upgrade = await this.#tokens.authenticateUpgrade(request, this.#policy)
+      const upgrade = await this.#tokens.sockets.authenticate(request, this.#policy)
       this.#accepted.set(request, upgrade as AuthenticatedUpgrade)
       return null
     } catch (error) {
@@ -202,7 +201,7 @@ class ProtectedAdapter implements WebSocketAdapter {
   }
 
   #watch(socket: ClosableSocket, upgrade: AuthenticatedUpgrade): void {
-    this.#tokens.closeWhenInvalid(socket, upgrade, { every: this.#every })
+    this.#tokens.sockets.closeWhenInvalid(socket, upgrade, { every: this.#every })
   }
 }
 

@@ -20,6 +20,7 @@ import type { JsonClaims } from '../../tokens/extra-claims.js'
 import type { AnyClaims } from '../../tokens/payload.js'
 import { type AnyManager, getTokenManagerToken, InjectTokenManager } from './context.js'
 import { assertGuarded, markSecurity } from './guarded-handlers.js'
+import { internalsOf } from '../../sessions/internals.js'
 
 /** What a manager is built from, one that is built already, or a choice among several. */
 export type TokenSource<Input extends object, Output extends object, Subject> =
@@ -86,7 +87,7 @@ export class TokenModule implements OnModuleInit, OnApplicationShutdown {
   /** By now Nest has connected the gateways, and knows the global guards. */
   onModuleInit(): void {
     assertGuarded(this.#modules, this.#application)
-    if (isBuiltHere(this.#tokens) && this.#tokens.isClosed === true) throw new ConfigurationError(CLOSED)
+    if (isBuiltHere(this.#tokens) && internalsOf(this.#tokens).isClosed) throw new ConfigurationError(CLOSED)
   }
 
   /** By now the servers have stopped. A manager that the application built itself may still be in use elsewhere. */
@@ -143,7 +144,7 @@ const isBuiltHere = (tokens: object): boolean => built.has(tokens)
 
 const CLOSED =
   'The manager of TokenModule.forRoot() was closed with an earlier application. To start several applications, build a ' +
-  'manager for each: TokenModule.forRootAsync({ useFactory: () => ({ config, revocation: createStore() }) })'
+  'manager for each: TokenModule.forRootAsync({ useFactory: () => ({ config, store: createStore() }) })'
 
 function toManager<Input extends object, Output extends object, Subject>(
   source: TokenSource<Input, Output, Subject>,

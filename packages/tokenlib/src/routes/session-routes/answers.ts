@@ -13,6 +13,7 @@ import type { RefreshedTokens } from '../../revocation/session-options.js'
 import { parseDuration } from '../../time.js'
 import { formatBody } from '../../requests/error-response.js'
 import { createEmptyAnswer, createJsonAnswer, type RefusedRequest, toErrorAnswer } from '../router.js'
+import { internalsOf } from '../../sessions/internals.js'
 import type { RouteParts } from './options.js'
 
 /** The `code` of every answer of these routes that is not about a token. */
@@ -48,12 +49,12 @@ export interface SessionAnswer {
 export interface AnswerParts {
   readonly config: TokenConfig
   /** Epoch milliseconds. */
-  readonly clock: () => number
+  readonly now: () => number
 }
 
 /** The session of an access token; `endsAt` is in epoch seconds, or `null` for never. */
 export function toSessionAnswer(
-  { config, clock }: AnswerParts,
+  { config, now: clock }: AnswerParts,
   payload: TokenPayload<object>,
   endsAt: number | null,
 ): SessionAnswer {
@@ -134,10 +135,8 @@ export function createEnd({ tokens }: RouteParts): Response {
 }
 
 /** The answer to a refusal or a token error, with the same members in the body. Any other error is thrown on. */
-export function createErrorAnswer(
-  { tokens: { config, formatError } }: Pick<RouteParts, 'tokens'>,
-  error: unknown,
-): Response {
+export function createErrorAnswer({ tokens }: Pick<RouteParts, 'tokens'>, error: unknown): Response {
+  const { config, formatError } = internalsOf(tokens)
   const toBody = ({ status, code, message }: RefusedRequest): object =>
     formatBody(formatError, {
       status,

@@ -6,6 +6,7 @@ import type { JsonClaims } from '../../tokens/extra-claims.js'
 import { parseBodyText, RefusedRequest } from '../router.js'
 import type { Transport } from './answers.js'
 import type { Credentials, LoginAttempt, LoginOutcome, LoginResult, RouteParts } from './options.js'
+import { internalsOf } from '../../sessions/internals.js'
 
 /** The parsed body of a login. */
 export interface LoginBody {
@@ -77,9 +78,9 @@ export async function checkCredentials(
   const { tokens, options } = parts
   const { rateLimit } = options
   const { sub, credentials, request } = given
-  const attempt: LoginAttempt = { ...given, ip: tokens.readClient(request).ip }
+  const attempt: LoginAttempt = { ...given, ip: internalsOf(tokens).readClient(request).ip }
   const report = (reason: LoginFailure): void =>
-    tokens.reportFailedLogin({ reason, user: readName(credentials), sub, request })
+    tokens.sessions.reportFailedLogin({ reason, user: readName(credentials), sub, request })
   let isSettled = false
   const settle = async (outcome: LoginOutcome): Promise<void> => {
     if (isSettled) return

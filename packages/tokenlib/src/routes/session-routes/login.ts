@@ -5,7 +5,7 @@ import type { TokenConfig } from '../../config/config.js'
 import { isFromOrigin } from '../../http/csrf.js'
 import { toRequestView } from '../../http/request-source.js'
 import type {
-  CreateTokenPairOptions,
+  OpenSessionOptions,
   RefreshedTokens,
   RefreshOptions,
   TokenPair,
@@ -24,6 +24,7 @@ import {
 import { RefusedRequest } from '../router.js'
 import { checkCredentials, type LoginBody, parseLoginBody, type UserClaims } from './credentials.js'
 import type { RouteParts } from './options.js'
+import { internalsOf } from '../../sessions/internals.js'
 
 /** Checks credentials and opens a session; the one that the cookies of the request belong to is ended. */
 export async function answerLogin(parts: RouteParts, request: Request): Promise<Response> {
@@ -84,17 +85,17 @@ export async function answerStepUp(parts: RouteParts, request: Request): Promise
 async function openSession(
   { tokens }: RouteParts,
   claims: UserClaims,
-  options: CreateTokenPairOptions,
+  options: OpenSessionOptions,
   answer: (pair: TokenPair) => Promise<Response>,
 ): Promise<Response> {
-  const pair = await tokens.createTokenPair(claims, options)
+  const pair = await tokens.sessions.open(claims, options)
   try {
     return await answer(pair)
   } catch (error) {
     // Read, not verified: the error may be that the tokens are refused.
     const { sid } = readOwnClaims(pair.accessToken) as { readonly sid: string }
     // If the store is unavailable, the session stays in the list until it expires. The first error is the one to report.
-    await tokens.revokeSession({ sid, sub: claims.uid }, { request: options.request }).catch(() => undefined)
+    await tokens.revoke.session({ sid, sub: claims.uid }, { request: options.request }).catch(() => undefined)
     throw error
   }
 }
@@ -127,10 +128,7 @@ function parseTransport(config: TokenConfig, { transport }: Pick<LoginBody, 'tra
   throw new RefusedRequest(400, 'REQUEST_INVALID', `transport "${chosen}" is not configured`)
 }
 
-function readPairOptions(
-  { options, tokens }: RouteParts,
-  remember: boolean | undefined,
-): CreateTokenPairOptions {
+function readPairOptions({ options, tokens }: RouteParts, remember: boolean | undefined): OpenSessionOptions {
   const { maxSessions, whenFull } = options
   const isRemembered = remember ?? !tokens.config.JWT_SESSION_COOKIE
   const lifetime = isRemembered ? options.remember?.remembered : options.remember?.session
@@ -150,10 +148,11 @@ function createAnswer(
   transport: Transport,
   refreshToken: string,
 ): Response {
-  const payload = tokens.verifyTokenWithoutRevocation(made.accessToken)
-  const { exp = null } = tokens.verifyTokenWithoutRevocation(refreshToken, { type: 'refresh' })
-  const endsAt = toSessionEnd(tokens.config, exp, tokens.clock() / 1000)
-  return createTokenAnswer(tokens, made, toSessionAnswer(tokens, payload, endsAt), transport)
+  const internals = internalsOf(tokens)
+  const payload = internals.verifyWithoutRevocation(made.accessToken)
+  const { exp = null } = internals.verifyWithoutRevocation(refreshToken, { type: 'refresh' })
+  const endsAt = toSessionEnd(internals.config, exp, internals.now() / 1000)
+  return createTokenAnswer(internals, made, toSessionAnswer(internals, payload, endsAt), transport)
 }
 
 // The request is from a page of the application, so no CSRF value is needed to end what its cookies belong to.
@@ -185,7 +184,7 @@ async function readCookieToken(
   if (!tokens.config.hasLocation('cookies', type)) return null
   try {
     const found = await tokens.getTokenFromRequest(request, { type, locations: 'cookies' })
-    return found && tokens.verifyTokenWithoutRevocation(found.token, { type, allowExpired: true })
+    return found && internalsOf(tokens).verifyWithoutRevocation(found.token, { type, allowExpired: true })
   } catch (error) {
     if (isTokenError(error)) return null
     throw error
@@ -197,7 +196,7 @@ async function refresh(parts: RouteParts, request: Request, options: RefreshOpti
   const found = await tokens.getTokenFromRequest(request, { type: 'refresh' })
   // As it came: what was in a cookie is never put where a script can read it.
   const transport = found?.location === 'cookies' ? 'cookies' : 'bearer'
-  const made = await tokens.refresh(request, options)
+  const made = await tokens.sessions.refresh(request, options)
   if (isTooLate(made)) throw new RevocationUnavailableError(new Error('The refresh took too long'))
   return createAnswer(parts, made, transport, made.refreshToken ?? (found?.token as string))
 }

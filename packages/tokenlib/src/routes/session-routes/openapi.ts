@@ -12,11 +12,12 @@ import {
   text,
 } from '../openapi.js'
 import type { TokenManager } from '../../manager.js'
+import { readInternals } from '../../sessions/internals.js'
 import { assertOptions } from '../../options.js'
 import { assertPath } from '../router.js'
 
 /** As much of a manager as the description of its routes depends on. */
-export type DescribedManager = Pick<TokenManager, 'config' | 'formatError'>
+export type DescribedManager = Pick<TokenManager<never, object>, 'config'>
 
 /** What is merged into a document. */
 export interface SessionRoutesDescription {
@@ -270,9 +271,11 @@ function describeCodes(codes: readonly TokenErrorCode[], description: string): R
   return Object.fromEntries(codes.map((code) => [statusOf(code), description]))
 }
 
-function toErrorSchema({ config, formatError }: DescribedManager): OpenApiSchema {
+function toErrorSchema(tokens: DescribedManager): OpenApiSchema {
+  const { config } = tokens
   // The application decides what is in it.
-  if ((formatError ?? null) !== null) return { type: 'object', additionalProperties: true }
+  if ((readInternals(tokens)?.formatError ?? null) !== null)
+    return { type: 'object', additionalProperties: true }
   const properties = { [config.JWT_ERROR_MESSAGE_KEY]: text, code: text, error_type: text }
   return object(properties, ['error_type'])
 }

@@ -2,6 +2,7 @@ import { ConfigurationError } from '../../errors.js'
 import { coversPath } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { DescribeUser } from '../../sessions/describe-user.js'
+import { internalsOf } from '../../sessions/internals.js'
 import {
   callable,
   choice,
@@ -132,18 +133,18 @@ function isRateLimit(value: unknown): boolean {
 
 /** Throws `ConfigurationError` for a manager whose sessions these routes could not serve. */
 export function assertManager(
-  tokens: { readonly config: TokenConfig; readonly keyId: string | null; readonly keepsSessions: boolean },
+  tokens: { readonly config: TokenConfig; readonly keys: { readonly current: string | null } },
   path: string,
 ): void {
   if (typeof tokens?.config?.hasLocation !== 'function') {
     throw new TypeError('createSessionRoutes() takes a TokenManager and options')
   }
-  if (!tokens.keepsSessions) {
+  if (!internalsOf(tokens).keepsSessions) {
     throw new ConfigurationError(
-      'createSessionRoutes needs a store that keeps sessions: new TokenManager({ config, revocation: store })',
+      'createSessionRoutes needs a store that keeps sessions: new TokenManager({ config, store })',
     )
   }
-  if (tokens.keyId === null) {
+  if (tokens.keys.current === null) {
     throw new ConfigurationError(
       'createSessionRoutes needs a manager that creates tokens: set JWT_PRIVATE_KEY',
     )

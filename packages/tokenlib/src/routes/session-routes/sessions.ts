@@ -1,3 +1,4 @@
+import { internalsOf } from '../../sessions/internals.js'
 import { readTimedId } from '../../tokens/ids.js'
 import type { TokenPayload } from '../../tokens/payload.js'
 import type { TokenConfig } from '../../config/config.js'
@@ -8,14 +9,14 @@ import type { RouteParts } from './options.js'
 
 /** Ends the session of every token in the request, and deletes the cookies. */
 export async function answerLogout(parts: RouteParts, request: Request): Promise<Response> {
-  await parts.tokens.logoutRequest(request)
+  await parts.tokens.logout(request)
   return createEnd(parts)
 }
 
 /** Ends every session of the user. */
 export async function answerLogoutEverywhere(parts: RouteParts, request: Request): Promise<Response> {
   const { sub } = await parts.accessTokenRequired(request)
-  await parts.tokens.revokeUser(sub, { request })
+  await parts.tokens.revoke.user(sub, { request })
   return createEnd(parts)
 }
 
@@ -23,9 +24,9 @@ export async function answerLogoutEverywhere(parts: RouteParts, request: Request
 export async function answerSession(parts: RouteParts, request: Request): Promise<Response> {
   const { tokens } = parts
   const payload = await parts.accessTokenRequired(request)
-  const kept = payload.sid === undefined ? null : await tokens.getSession(payload.sid, payload.sub)
+  const kept = payload.sid === undefined ? null : await tokens.sessions.get(payload.sid, payload.sub)
   const endsAt = kept === null ? (payload.exp ?? null) : readEnd(kept, payload, tokens.config)
-  return createJsonAnswer({ session: toSessionAnswer(tokens, payload, endsAt) })
+  return createJsonAnswer({ session: toSessionAnswer(internalsOf(tokens), payload, endsAt) })
 }
 
 const MAX_PAGE = 100
@@ -36,7 +37,7 @@ export async function answerSessions(parts: RouteParts, request: Request): Promi
   const { sub, sid } = await parts.accessTokenRequired(request)
   const { limit, before } = parsePage(new URL(request.url).searchParams)
   // One more tells whether there is another page.
-  const found = await tokens.listSessions(sub, { limit: limit + 1, ...(before !== null && { before }) })
+  const found = await tokens.sessions.list(sub, { limit: limit + 1, ...(before !== null && { before }) })
   const sessions = found.slice(0, limit)
   return createJsonAnswer({
     sessions: sessions.map(({ sub: _sub, ...session }) => ({ ...session, isCurrent: session.id === sid })),
@@ -48,18 +49,16 @@ export async function answerSessions(parts: RouteParts, request: Request): Promi
 export async function answerEndSession(parts: RouteParts, request: Request, id: string): Promise<Response> {
   const { tokens } = parts
   const payload = await parts.accessTokenRequired(request)
-  const session = id === '' ? null : await tokens.getSession(id, payload.sub)
-  if (session === null) throw sessionNotFound('The user has no such session')
-  const ended = { sid: session.id, sub: payload.sub }
-  await tokens.revokeSession(ended, { request, issuer: 'own' })
-  return session.id === payload.sid ? createEnd(parts) : createEmptyAnswer(204)
+  const hasEnded = id !== '' && (await tokens.sessions.end(id, payload.sub, { request }))
+  if (!hasEnded) throw sessionNotFound('The user has no such session')
+  return id === payload.sid ? createEnd(parts) : createEmptyAnswer(204)
 }
 
 /** Ends every session of the user except the one of the request. */
 export async function answerEndOtherSessions(parts: RouteParts, request: Request): Promise<Response> {
   const payload: TokenPayload = await parts.accessTokenRequired(request)
   if (payload.sid === undefined) throw sessionNotFound('The token belongs to no session')
-  const ended = await parts.tokens.revokeOtherSessions(payload, { request })
+  const ended = await parts.tokens.sessions.endOthers(payload, { request })
   return createJsonAnswer({ ended })
 }
 

@@ -9,6 +9,6 @@ export default defineHandler(async (event) => {
 
   // Your check of the password belongs here.
   const { uid } = (await event.req.json()) as { uid: string }
-  sendCookies(event, toCookies(await tokens.createTokenPair({ uid })))
+  sendCookies(event, toCookies(await tokens.sessions.open({ uid })))
   return { id: uid }
 })

@@ -4,7 +4,7 @@ import { sendCookies } from 'tokenlib/h3'
 import { tokens } from '../utils/tokens'
 
 export default defineHandler(async (event) => {
-  await tokens.logoutRequest(event.req)
+  await tokens.logout(event.req)
   sendCookies(event, unsetCookies(tokens))
   return 'Logged out'
 })

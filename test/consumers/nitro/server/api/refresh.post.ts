@@ -3,6 +3,6 @@ import { sendCookies } from 'tokenlib/h3'
 import { toCookies, tokens } from '../utils/tokens'
 
 export default defineHandler(async (event) => {
-  sendCookies(event, toCookies(await tokens.refresh(event.req)))
+  sendCookies(event, toCookies(await tokens.sessions.refresh(event.req)))
   return 'Refreshed'
 })

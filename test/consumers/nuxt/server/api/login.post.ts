@@ -7,7 +7,7 @@ async function login(request: Request): Promise<Response> {
 
   // Your check of the password belongs here.
   const { uid } = (await request.json()) as { uid: string }
-  return sendCookies(Response.json({ id: uid }), toCookies(await tokens.createTokenPair({ uid })))
+  return sendCookies(Response.json({ id: uid }), toCookies(await tokens.sessions.open({ uid })))
 }
 
 export default defineEventHandler((event) => login(toWebRequest(event)))

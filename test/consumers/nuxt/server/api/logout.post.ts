@@ -2,7 +2,7 @@ import { unsetCookies } from 'tokenlib'
 import { sendCookies } from 'tokenlib/fetch'
 
 const logout = answerErrors(async (request) => {
-  await tokens.logoutRequest(request)
+  await tokens.logout(request)
   return sendCookies(Response.json('Logged out'), unsetCookies(tokens))
 })
 

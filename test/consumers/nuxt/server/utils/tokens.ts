@@ -13,7 +13,7 @@ const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
 
 export const tokens = new TokenManager({
   config: TokenConfig.fromEnv({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] }),
-  revocation: createSqliteStore(database),
+  store: createSqliteStore(database),
 })
 
 /** Wraps a handler so that token errors become responses. */

@@ -9,7 +9,7 @@ export async function action({ request }: Route.ActionArgs) {
   const uid = (await request.formData()).get('uid')
   if (typeof uid !== 'string' || uid === '') return data('Who are you?', { status: 400 })
 
-  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid })
+  const { accessToken, refreshToken } = await tokens.sessions.open({ uid })
   const cookies = [...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)]
   return redirect('/', { status: 303, headers: toHeaders(cookies) })
 }

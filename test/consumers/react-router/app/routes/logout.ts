@@ -5,7 +5,7 @@ import { toHeaders, tokens } from '../tokens.server'
 import type { Route } from './+types/logout'
 
 const logout = handleErrors({ config: tokens.config })(async (request) => {
-  await tokens.logoutRequest(request)
+  await tokens.logout(request)
   return redirect('/', { status: 303, headers: toHeaders(unsetCookies(tokens)) })
 })
 

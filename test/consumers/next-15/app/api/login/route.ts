@@ -12,7 +12,7 @@ export async function POST(request: Request): Promise<Response> {
   const uid = body?.uid
   if (typeof uid !== 'string' || uid === '') return Response.json('Who are you?', { status: 400 })
 
-  const { accessToken, refreshToken } = await tokens.createTokenPair({ uid })
+  const { accessToken, refreshToken } = await tokens.sessions.open({ uid })
   return sendCookies(Response.json({ id: uid }), [
     ...setAccessCookies(tokens, accessToken),
     ...setRefreshCookies(tokens, refreshToken),

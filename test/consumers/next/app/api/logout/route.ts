@@ -3,6 +3,6 @@ import { handleErrors, sendCookies } from 'tokenlib/fetch'
 import { tokens } from '@/lib/tokens'
 
 export const POST = handleErrors({ config: tokens.config })(async (request) => {
-  await tokens.logoutRequest(request)
+  await tokens.logout(request)
   return sendCookies(Response.json('Logged out'), unsetCookies(tokens))
 })

@@ -10,7 +10,7 @@ export const actions: Actions = {
     const uid = (await request.formData()).get('uid')
     if (typeof uid !== 'string' || uid === '') return fail(400, { message: 'Who are you?' })
 
-    const { accessToken, refreshToken } = await tokens.createTokenPair({ uid })
+    const { accessToken, refreshToken } = await tokens.sessions.open({ uid })
     locals.cookies.push(...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken))
     redirect(303, '/')
   },

@@ -6,7 +6,7 @@ import type { Actions } from './$types'
 export const actions: Actions = {
   async default({ request, locals }) {
     try {
-      await tokens.logoutRequest(request)
+      await tokens.logout(request)
     } catch (cause) {
       if (!isTokenError(cause)) throw cause
       const { status, body } = toErrorResponse(cause, { config: tokens.config })

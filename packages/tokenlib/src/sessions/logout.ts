@@ -1,5 +1,11 @@
 import { CsrfError, isTokenError, TokenDecodeError } from '../errors.js'
-import { assertClaims, type ClaimRules, type TokenPayload, type TokenType } from '../tokens/payload.js'
+import {
+  assertClaims,
+  type ClaimRules,
+  type StandardClaims,
+  type TokenPayload,
+  type TokenType,
+} from '../tokens/payload.js'
 import type { EventOrigin } from '../events.js'
 import { readCookieValues } from '../http/credentials.js'
 import { assertCsrf, isFromOrigin } from '../http/csrf.js'
@@ -10,25 +16,58 @@ import {
   RequestToken,
   type TokenPlace,
 } from '../http/read-token.js'
+import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { RequestView } from '../http/view.js'
-import type { Revoker } from '../revocation/revoker.js'
+import type { Acknowledgement, LogoutPayload, Revoker } from '../revocation/revoker.js'
+import type { RevokeOptions } from '../revocation/session-options.js'
 import { type Authenticator, reportRejection } from '../requests/authenticate.js'
 import { observeCheck } from '../requests/observe-check.js'
 import { readKnown } from '../requests/revoked-issuers.js'
 import type { VerifiedToken } from '../requests/verified-tokens.js'
+import { runRevocation, toIssuers } from './revoke.js'
 
-/** Ends the session of every genuine token in a request; returns the claims of the first one, or `null` for none. */
-export function logoutRequest(
-  authenticator: Authenticator,
-  revoker: Revoker,
-  view: RequestView,
-  origin: EventOrigin,
-): Promise<TokenPayload | null> {
-  return observeCheck(authenticator.observers, {
-    kind: 'logout',
-    run: () => endSessions(authenticator, revoker, view, origin),
-    readSubject: ({ sub }) => sub,
-  })
+/** Ends sessions. */
+export interface Logout {
+  /**
+   * Ends the session of every genuine token in a request, expired or not. Returns the claims of the first one, or `null`
+   * when there was nothing to end. Rejects for a cookie without its CSRF value, for a request of another site, and when
+   * the store is unavailable; in every other case the cookies can be deleted.
+   */
+  (request: RequestSource, options?: RevokeOptions): Promise<StandardClaims | null>
+  /** Ends the session of a token: its access and refresh tokens die together. A token of no session is revoked by itself. */
+  (payload: LogoutPayload, options?: RevokeOptions): Promise<Acknowledgement>
+}
+
+/** `tokens.logout` of a manager. */
+export function createLogout(authenticator: Authenticator): Logout {
+  const logOutRequest = async (
+    request: RequestSource,
+    options: RevokeOptions,
+  ): Promise<StandardClaims | null> => {
+    const run = (revoker: Revoker, origin: EventOrigin): Promise<TokenPayload | null> => {
+      const view = toRequestView(request)
+      return observeCheck(authenticator.observers, {
+        kind: 'logout',
+        run: () => endSessions(authenticator, revoker, view, origin),
+        readSubject: ({ sub }) => sub,
+      })
+    }
+    return runRevocation(authenticator, 'logout', options, run, request)
+  }
+  const logOutToken = async (payload: LogoutPayload, options: RevokeOptions): Promise<Acknowledgement> =>
+    runRevocation(authenticator, 'logout', options, (revoker, origin) =>
+      revoker.logout(payload, origin, toIssuers(authenticator, options, payload)),
+    )
+  return ((source: RequestSource | LogoutPayload, options: RevokeOptions = {}) =>
+    isPayload(source) ? logOutToken(source, options) : logOutRequest(source, options)) as Logout
+}
+
+// A request has neither; a payload may have claims of any name, `headers` among them.
+function isPayload(source: RequestSource | LogoutPayload): source is LogoutPayload {
+  // Refused by name, there.
+  if (typeof source !== 'object' || source === null) return true
+  const { jti, sid } = source as LogoutPayload
+  return typeof jti === 'string' || typeof sid === 'string' || !('headers' in source || 'header' in source)
 }
 
 async function endSessions(
@@ -57,7 +96,7 @@ interface LogoutTokens {
 /**
  * Every token in a request that may be logged out: genuine ones, expired or revoked or not.
  *
- * A log-out must work when the access token has expired, with the refresh token alone, beside tokens that are none, and
+ * A logout must work when the access token has expired, with the refresh token alone, beside tokens that are none, and
  * a second time. It only takes rights away, so no more is asked than that a token is ours, or of an issuer and for us, and
  * that the request comes from the application itself.
  */
@@ -211,7 +250,7 @@ function assertNotCrossSite(view: RequestView, { locations, csrf }: ReadingRules
   if (isBrowser && !isOwn) throw new CsrfError('The request comes from another origin')
 }
 
-// A log-out changes something, also by GET: an empty method needs a CSRF value.
+// A logout changes something, also by GET: an empty method needs a CSRF value.
 function toUnsafe(view: RequestView): RequestView {
   return { method: '', url: view.url, header: (name) => view.header(name), body: () => view.body() }
 }

@@ -43,7 +43,7 @@ export interface ListSessionsOptions {
 const LIST_OPTIONS: OptionNames<ListSessionsOptions> = { limit: true, before: true }
 
 /** Opens, rotates and lists sessions in a store. */
-export interface Sessions {
+export interface StoredSessions {
   /** Opens a session; `SessionLimitError` where a limit refuses it. */
   open(
     uid: string,
@@ -60,13 +60,13 @@ export interface Sessions {
   /** The same, but read-only: a used token does not end the session. */
   assertUnused(token: CheckedToken): Promise<void>
   /** The live sessions of a user, newest first. */
-  listSessions(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
+  list(uid: string, options: ListSessionsOptions): Promise<readonly SessionInfo[]>
   /** One live session as the store has it, or `null`. */
-  findSession(sid: string): Promise<StoredSession | null>
+  find(sid: string): Promise<StoredSession | null>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
-  getSession(id: string, uid?: string): Promise<SessionInfo | null>
+  get(id: string, uid?: string): Promise<SessionInfo | null>
   /** Revokes every session of the token's user but its own; returns how many they were. */
-  revokeOtherSessions(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
+  endOthers(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
 }
 
 /** What the next tokens of a session share. */
@@ -86,19 +86,19 @@ export interface SessionRules extends RevokerOptions {
 }
 
 /** Sessions in a store that keeps them; `stored` is the part of it that does. */
-export function createSessions(
+export function createStoredSessions(
   client: StoreClient,
   rules: SessionRules,
   revoker: Revoker,
   stored: SessionStore,
-): Sessions {
+): StoredSessions {
   const { now, random, clients, emit, retentionMs, graceMs, idleMs } = rules
   const opener = createSessionOpener(client, rules, stored)
 
-  const list = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
+  const readPage = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
     client.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
 
-  const findSession: Sessions['findSession'] = (sid) =>
+  const find: StoredSessions['find'] = (sid) =>
     client.call('get', async (target) =>
       parseFound(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
     )
@@ -126,7 +126,7 @@ export function createSessions(
     },
   })
 
-  const rotate: Sessions['rotate'] = async ({ header, payload }, from) => {
+  const rotate: StoredSessions['rotate'] = async ({ header, payload }, from) => {
     const { sid, token } = parsePresented(payload)
     const used = clients.read(from)
     const rotation = await client.call('rotate', async (target) => {
@@ -210,27 +210,27 @@ export function createSessions(
       if (outcome === 'end' || outcome === 'reuse') throw new RevokedTokenError(payload, header)
     },
 
-    async listSessions(uid, options) {
-      assertOptions('listSessions()', options, LIST_OPTIONS)
+    async list(uid, options) {
+      assertOptions('sessions.list()', options, LIST_OPTIONS)
       const { limit = MAX_LIST_LIMIT, before = null } = options
       const page = { limit, before, idleMs }
       // Here too: what a client sent as a cursor is not a fault of the store.
       parseListOptions(page)
-      return (await list(parseText('uid', uid), page)).map(toInfo)
+      return (await readPage(parseText('uid', uid), page)).map(toInfo)
     },
-    findSession,
-    async getSession(id, uid) {
+    find,
+    async get(id, uid) {
       const owner = uid === undefined ? null : toStoredId(uid)
-      const found = await findSession(parseText('A session id', id))
+      const found = await find(parseText('A session id', id))
       return found === null || (owner !== null && found.user !== owner) ? null : toInfo(found)
     },
-    async revokeOtherSessions({ sub, sid: own }, origin) {
+    async endOthers({ sub, sid: own }, origin) {
       if (own === undefined) throw new TypeError('The token belongs to no session')
       let count = 0
       let before: string | null = null
       for (;;) {
         // Those that were not used for too long are revoked as well: another manager may allow them more time.
-        const page: readonly StoredSession[] = await list(sub, {
+        const page: readonly StoredSession[] = await readPage(sub, {
           limit: MAX_ENDED_AT_ONCE,
           before,
           idleMs: FOREVER,
@@ -257,7 +257,7 @@ function parsePresented({ jti, sid, gen, par, sat }: TokenPayload): {
 } {
   if (sid === undefined || gen === undefined) {
     throw new TokenDecodeError(
-      'Refresh token belongs to no session: only tokens of createTokenPair can be refreshed',
+      'Refresh token belongs to no session: only tokens of sessions.open() can be refreshed',
     )
   }
   if (jti === undefined || par === undefined || sat === undefined) {

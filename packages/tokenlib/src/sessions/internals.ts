@@ -1,0 +1,187 @@
+import type { TokenConfig } from '../config/config.js'
+import type { Settings } from '../config/settings.js'
+import type { SessionClient } from '../events.js'
+import type { RequestSource } from '../http/request-source.js'
+import type { Authenticator } from '../requests/authenticate.js'
+import { checkToken, type UnrevokedOptions, verifyWithoutRevocation } from '../requests/check-request.js'
+import type { Dependency, DependencyValue } from '../requests/dependencies.js'
+import type { FormatError } from '../requests/error-response.js'
+import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from '../requests/issued-jwt.js'
+import { compilePolicy } from '../requests/policy.js'
+import { parseText } from '../revocation/revoker.js'
+import type { ReplicaState, RevocationStore } from '../revocation/store.js'
+import type { Clock } from '../time.js'
+import type { ClaimsInput, CreateTokenOptions } from '../tokens/create.js'
+import type { TokenPayload, TokenType } from '../tokens/payload.js'
+import type { DescribeUser, UserDescriber } from './describe-user.js'
+import { readRevocableClaims } from './logout.js'
+import type { TokenMaker } from './token-maker.js'
+
+/** What adapters, routes and packages of ours use of a manager besides its members. Applications need none of it. */
+export interface ManagerInternals<Payload = TokenPayload> {
+  readonly config: TokenConfig
+  /** The option `formatError`; `null` for the standard bodies. */
+  readonly formatError: FormatError | null
+  /** The clock that every check reads. */
+  readonly now: Clock
+  readonly store: RevocationStore | null
+  /** Whether the store keeps sessions: `sessions.refresh`, `sessions.list` and `sessions.get` need that. */
+  readonly keepsSessions: boolean
+  /** The issuers whose tokens the manager accepts besides its own, by their `iss`. */
+  readonly issuers: readonly string[]
+  /** Whether `close` was called. Always `false` for a manager without a store. */
+  readonly isClosed: boolean
+  /** What the replica of this process knows now, without a call of the store; `null` where there is none. */
+  readReplica(): ReplicaState | null
+  /** Where a request comes from: the address as `clientIp` reads it, and the user agent. */
+  readClient(request: RequestSource): SessionClient
+  /** Registers `describeUser`, like the option of that name; throws `ConfigurationError` if there is one already. */
+  setDescribeUser(describeUser: DescribeUser<object, never>): void
+  /** One token of no session, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  createToken(type: TokenType, claims: ClaimsInput, options?: CreateTokenOptions): Promise<string>
+  /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */
+  verifyWithoutRevocation(token: string, options?: UnrevokedOptions): Payload
+  /**
+   * Checks a token of any type without using it: a used refresh token is refused as revoked, and its session goes on. For
+   * introspection, where somebody else asks about a token.
+   */
+  inspectToken(token: string): Promise<Payload>
+  /**
+   * The claims of a genuine token, or `null`. Time, issuer, audience and revocation are not checked, so this is only good
+   * for taking rights away: pass the claims to `logout` or `revoke.token`.
+   */
+  readRevocableToken(token: string): Promise<TokenPayload | null>
+  /** Checks a JWT of an issuer that is no access token, such as a logout token or a security event token. */
+  verifyIssuedJwt(jwt: string, options: IssuedJwtOptions): Promise<IssuedJwt>
+  /** How a `sub` of one of the issuers appears in a payload: with the prefix of the issuer. */
+  toSubject(issuer: string, sub: string): string
+  /** What `tokenlib doctor` reports. */
+  inspect(): ManagerInspection
+}
+
+// Shared by every copy of this package in a process: the command line may be another one than the application uses.
+const INTERNALS = Symbol.for('tokenlib.internals')
+
+/** The internals of a manager, or `null` for any other value. */
+export function readInternals<Manager>(value: Manager): ManagerInternals<PayloadOf<Manager>> | null {
+  if (typeof value !== 'object' || value === null) return null
+  const { [INTERNALS]: internals } = value as {
+    readonly [INTERNALS]?: ManagerInternals<PayloadOf<Manager>>
+  }
+  return internals ?? null
+}
+
+/** The internals of a manager; `TypeError` for any other value. */
+export function internalsOf<Manager>(tokens: Manager): ManagerInternals<PayloadOf<Manager>> {
+  const internals = readInternals(tokens)
+  if (internals === null) throw new TypeError('This needs a TokenManager')
+  return internals
+}
+
+type PayloadOf<Manager> = Manager extends { readonly accessTokenRequired: Dependency<unknown> }
+  ? DependencyValue<Manager['accessTokenRequired']>
+  : TokenPayload
+
+/** What the internals of a manager are made of. */
+export interface InternalParts {
+  readonly config: TokenConfig
+  readonly formatError: FormatError | null
+  readonly authenticator: Authenticator
+  readonly maker: TokenMaker
+  readonly users: UserDescriber
+  readonly store: RevocationStore | null
+}
+
+/** Lets `internalsOf` look into a manager. */
+export function exposeInternals(manager: object, parts: InternalParts): void {
+  Object.defineProperty(manager, INTERNALS, { value: createInternals(parts), enumerable: false })
+}
+
+function createInternals(parts: InternalParts): ManagerInternals {
+  const { config, formatError, authenticator, maker, users, store } = parts
+  const { settings, now, clients, store: connection } = authenticator
+  return {
+    config,
+    formatError,
+    now,
+    store,
+    keepsSessions: store?.sessions !== undefined,
+    issuers: Object.freeze([...settings.sources.issuers.keys()]),
+    get isClosed() {
+      return connection?.isClosed ?? false
+    },
+    readReplica: () => connection?.readReplica() ?? null,
+    readClient: (request) => clients.read({ request }),
+    setDescribeUser: (describeUser) => users.register(describeUser),
+    createToken: (type, claims, options) => maker.createTokenAsync(type, claims, options),
+    verifyWithoutRevocation: (token, options = {}) => verifyWithoutRevocation(authenticator, token, options),
+    async inspectToken(token) {
+      const policy = { ...compilePolicy({ type: 'any' }, settings.reading.locations), isInspection: true }
+      return (await checkToken(authenticator, policy, token)).payload
+    },
+    readRevocableToken: (token) => readRevocableClaims(authenticator, token),
+    verifyIssuedJwt: (jwt, options) => verifyIssuedJwt(authenticator, jwt, options),
+    toSubject(issuer, sub) {
+      const known = settings.sources.issuers.get(issuer)
+      if (known === undefined) throw new TypeError('issuer must be one of the issuers of this manager')
+      return known.subjectPrefix + parseText('sub', sub)
+    },
+    inspect: () => inspect(config, settings, now(), store),
+  }
+}
+
+/** What `tokenlib doctor` sees of a manager. It has the ids of keys, never a key itself. */
+export interface ManagerInspection {
+  readonly config: TokenConfig
+  /** Every own key. */
+  readonly keys: readonly InspectedKey[]
+  /** Why no key signs new tokens at this moment, or `null`. */
+  readonly missingKey: string | null
+  readonly issuers: readonly InspectedIssuer[]
+  readonly store: RevocationStore | null
+}
+
+/** One of the own keys of a manager. */
+export interface InspectedKey {
+  readonly kid: string
+  readonly algorithm: string
+  /** Whether new tokens are signed with it at this moment. */
+  readonly signs: boolean
+  /** Whether tokens of it are accepted at this moment. */
+  readonly isTrusted: boolean
+}
+
+/** An issuer whose tokens a manager accepts. */
+export interface InspectedIssuer {
+  readonly issuer: string
+  readonly profile: string
+  readonly audience: readonly string[]
+  /** Loads its keys, or rejects with the reason. */
+  readonly loadKeys: () => Promise<void>
+}
+
+function inspect(
+  config: TokenConfig,
+  settings: Settings,
+  moment: number,
+  store: RevocationStore | null,
+): ManagerInspection {
+  const signing = settings.keys.signingKey(moment)
+  return {
+    config,
+    keys: settings.keys.verifying.map((key) => ({
+      kid: key.kid,
+      algorithm: key.algorithm,
+      signs: key.kid === signing?.kid && key.algorithm === signing.algorithm,
+      isTrusted: settings.keys.isTrusted(key, moment),
+    })),
+    missingKey: signing === null ? settings.keys.explainMissingKey(moment) : null,
+    issuers: [...settings.sources.issuers.values()].map(({ issuer, profile, rules, keys }) => ({
+      issuer,
+      profile,
+      audience: rules.audience,
+      loadKeys: async () => keys.loader?.ready(),
+    })),
+    store,
+  }
+}

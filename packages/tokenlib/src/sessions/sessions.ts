@@ -1,0 +1,138 @@
+import type { SessionClient } from '../events.js'
+import type { RequestSource } from '../http/request-source.js'
+import { assertOptions } from '../options.js'
+import { type Authenticator, reportRejection } from '../requests/authenticate.js'
+import { requireSessions, type StoreConnection } from '../revocation/connect-store.js'
+import { parseText } from '../revocation/revoker.js'
+import type { SessionInfo } from '../revocation/session-info.js'
+import {
+  OPEN_OPTIONS,
+  type OpenSessionOptions,
+  parseLimit,
+  type RefreshedTokens,
+  type RefreshOptions,
+  type RevokeOptions,
+  type TokenPair,
+} from '../revocation/session-options.js'
+import type { ListSessionsOptions } from '../revocation/stored-sessions.js'
+import type { ClaimsInput } from '../tokens/create.js'
+import type { JsonClaims } from '../tokens/extra-claims.js'
+import type { StandardClaims } from '../tokens/payload.js'
+import type { PlannedTokens, UserDescriber } from './describe-user.js'
+import { type FailedLogin, reportFailedLogin } from './failed-login.js'
+import { refreshPair } from './refresh.js'
+import { runRevocation } from './revoke.js'
+import type { TokenMaker } from './token-maker.js'
+
+/** Opens, refreshes, lists and ends sessions. */
+export interface Sessions<Input extends object = JsonClaims> {
+  /** Opens a session for a user who logs in: an access and a refresh token. It is kept where the store keeps sessions. */
+  open(claims: { readonly uid: string } & Input, options?: OpenSessionOptions): Promise<TokenPair>
+  /** Exchanges the refresh token in a request, or a given one, for new tokens. It is used up once its successor is used. */
+  refresh(source: RequestSource | string, options?: RefreshOptions): Promise<RefreshedTokens>
+  /** The live sessions of a user, newest first, a page at a time. */
+  list(uid: string, options?: ListSessionsOptions): Promise<readonly SessionInfo[]>
+  /** One live session, or `null`; with a `uid`, only if it is that user's. A `uid` that is `undefined` is a `TypeError`. */
+  get(id: string, ...owner: [uid?: string]): Promise<SessionInfo | null>
+  /** Ends a session of a user; `false` if the user has no such session. */
+  end(id: string, uid: string, options?: RevokeOptions): Promise<boolean>
+  /** Ends every session of the token's user but its own; returns how many they were. */
+  endOthers(payload: Pick<StandardClaims, 'sub' | 'sid' | 'iss'>, options?: RevokeOptions): Promise<number>
+  /** Emits `loginFailed`, for a login route of your own. */
+  reportFailedLogin(failed: FailedLogin): void
+}
+
+/** What sessions are made with. */
+export interface SessionParts {
+  readonly maker: TokenMaker
+  readonly users: UserDescriber
+  readonly authenticator: Authenticator
+}
+
+/** `tokens.sessions` of a manager. */
+export function createSessions<Input extends object>(parts: SessionParts): Sessions<Input> {
+  const { authenticator } = parts
+  const { settings, store } = authenticator
+
+  return {
+    open: (claims, options = {}) => openSession(parts, claims, options),
+    async refresh(source, options = {}) {
+      const sessions = requireSessions(store, 'sessions.refresh')
+      return refreshPair({ ...parts, store: store as StoreConnection, sessions }, source, options)
+    },
+    async list(uid, options = {}) {
+      return requireSessions(store, 'sessions.list').list(uid, options)
+    },
+    async get(id, ...owner) {
+      const sessions = requireSessions(store, 'sessions.get')
+      return owner.length === 0 ? sessions.get(id) : sessions.get(id, parseText('uid', owner[0]))
+    },
+    async end(id, uid, options = {}) {
+      const session = await requireSessions(store, 'sessions.end').get(id, parseText('uid', uid))
+      if (session === null) return false
+      await runRevocation(authenticator, 'sessions.end', options, (revoker, origin) =>
+        revoker.revokeSessions([session.id], uid, origin),
+      )
+      return true
+    },
+    async endOthers(payload, options = {}) {
+      const sessions = requireSessions(store, 'sessions.endOthers')
+      if (settings.sources.issuers.has(payload?.iss as string)) {
+        throw new TypeError('The token belongs to another issuer, which keeps its own sessions')
+      }
+      return runRevocation(authenticator, 'sessions.endOthers', options, (_, origin) =>
+        sessions.endOthers(payload, origin),
+      )
+    },
+    reportFailedLogin: (failed) => reportFailedLogin(authenticator, failed),
+  }
+}
+
+async function openSession(
+  { maker, users, authenticator }: SessionParts,
+  given: ClaimsInput,
+  options: OpenSessionOptions,
+): Promise<TokenPair> {
+  assertOptions('sessions.open()', options, OPEN_OPTIONS)
+  const { request, ip, userAgent, remember, maxSessions, whenFull, ...givenOptions } = options
+  if (remember !== undefined && typeof remember !== 'boolean') {
+    throw new TypeError('remember must be true or false')
+  }
+  const { emit, clients, store } = authenticator
+  const sessions = store?.sessions ?? null
+  const limit = parseLimit({ maxSessions, whenFull })
+  if (limit !== null) requireSessions(store, 'maxSessions')
+  const client = clients.read({ request, ip, userAgent })
+  // Before anything else is asked of the claims: a description may be what makes them complete.
+  const described = await describe({ users, authenticator }, { input: given, options: givenOptions }, client)
+  const { input: claims, options: tokenOptions } = described
+  const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember })
+  // Before a session is opened that nobody would have tokens of. A login with a limit may also end another session, which
+  // cannot be undone: the signer has to work at this moment.
+  await (limit === null ? maker.assertSignerAvailable() : maker.probeSigner(inputLength))
+  const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
+  let pair: TokenPair
+  try {
+    pair = await maker.signPair(claims, tokenOptions, session, { remember })
+  } catch (error) {
+    await sessions?.discard(session.sid, endsAt)
+    throw error
+  }
+  emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
+  return pair
+}
+
+async function describe(
+  { users, authenticator }: Pick<SessionParts, 'users' | 'authenticator'>,
+  planned: PlannedTokens,
+  client: SessionClient,
+): Promise<PlannedTokens> {
+  try {
+    return await users.describe(planned, 'login')
+  } catch (error) {
+    const { ip, userAgent } = client
+    const from = { ip: ip ?? undefined, userAgent: userAgent ?? undefined }
+    reportRejection(authenticator, error, { claims: { sub: planned.input.uid }, client: from })
+    throw error
+  }
+}
