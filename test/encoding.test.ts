@@ -5,7 +5,7 @@ import {
   readBase64urlText,
   toBase64url,
 } from '../packages/tokenlib/src/encoding.js'
-import { hasDuplicateMembers, readJsonObject } from '../packages/tokenlib/src/json.js'
+import { hasDuplicateMembers, readJsonObject } from '../packages/tokenlib/src/encoding.js'
 
 describe('base64url', () => {
   test('bytes and text round-trip', () => {

@@ -44,7 +44,7 @@ import {
   TokenStoreObject,
 } from '../packages/tokenlib/src/stores/durable-objects.js'
 import { createSqliteStore } from '../packages/tokenlib/src/stores/sqlite.js'
-import { createTestTokens } from '../packages/tokenlib/src/testing/index.js'
+import { createTestTokens } from '../packages/tokenlib/src/testing/test-tokens.js'
 import { SECRET, withBearer } from './helpers/manager.js'
 import { naming } from './helpers/naming.js'
 import { createRevocable } from './helpers/revocable.js'

@@ -2,7 +2,7 @@ import crypto, { createPrivateKey, createPublicKey } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 
 // In Node 20 a thread can wait for itself for ever while it exports a key from `generateKeyPairSync` as a JWK (see
-// packages/tokenlib/src/tokens/jwk.ts), and tests export thousands. Here every such key is a copy, which has no part in that lock.
+// packages/tokenlib/src/tokens/jose.ts), and tests export thousands. Here every such key is a copy, which has no part in that lock.
 const DER = { format: 'der' } as const
 
 type Generate = (type: string, options?: object) => crypto.KeyPairKeyObjectResult

@@ -5,7 +5,7 @@ import { ConfigurationError, type TokenConfigOptions } from '../../packages/toke
 import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { importPrivateKey, importPublicKey } from '../../packages/tokenlib/src/tokens/asymmetric.js'
 import { importSecret } from '../../packages/tokenlib/src/tokens/secret.js'
-import { deriveKid, parseJwkText } from '../../packages/tokenlib/src/tokens/jwk.js'
+import { deriveKid, parseJwkText } from '../../packages/tokenlib/src/tokens/jose.js'
 import { isJwk } from '../../packages/tokenlib/src/tokens/jose.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET } from '../helpers/manager.js'

@@ -37,7 +37,7 @@ import {
   TokenStoreObject,
 } from '../../packages/tokenlib/src/stores/durable-objects.js'
 import { createSqliteStore, inspectSqlite } from '../../packages/tokenlib/src/stores/sqlite.js'
-import { createTestTokens } from '../../packages/tokenlib/src/testing/index.js'
+import { createTestTokens } from '../../packages/tokenlib/src/testing/test-tokens.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createClock, SECRET, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'

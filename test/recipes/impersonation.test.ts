@@ -9,7 +9,7 @@ import {
 } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
-import { createFrozenClock } from '../../packages/tokenlib/src/testing/index.js'
+import { createFrozenClock } from '../../packages/tokenlib/src/testing/test-tokens.js'
 import { openToken, PATIENT, withBearer } from '../helpers/manager.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 

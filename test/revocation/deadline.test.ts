@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { isPromise } from '../../packages/tokenlib/src/promises.js'
+import { isPromise } from '../../packages/tokenlib/src/runtime.js'
 import { parseAnswers } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { createManager } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'

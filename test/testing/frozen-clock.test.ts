@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createFrozenClock } from '../../packages/tokenlib/src/testing/index.js'
+import { createFrozenClock } from '../../packages/tokenlib/src/testing/test-tokens.js'
 
 const START = Date.UTC(2026, 0, 1)
 

@@ -8,7 +8,7 @@ import {
   type TokenPayload,
 } from '../../packages/tokenlib/src/index.js'
 import type { JsonValue } from '../../packages/tokenlib/src/kit.js'
-import { createTestTokens, type MintOptions } from '../../packages/tokenlib/src/testing/index.js'
+import { createTestTokens, type MintOptions } from '../../packages/tokenlib/src/testing/test-tokens.js'
 import { openToken } from '../helpers/manager.js'
 import { configFor, keyPairFor } from '../helpers/keys.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'

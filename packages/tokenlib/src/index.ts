@@ -53,7 +53,7 @@ export {
 export type { AuthenticatedUpgrade, UpgradePolicy } from './requests/sockets.js'
 
 export type { TokenBlocklistCallback } from './revocation/blocklist.js'
-export type { SessionInfo } from './revocation/session-info.js'
+export type { SessionInfo } from './revocation/session-options.js'
 export type {
   OpenSessionOptions,
   RefreshedTokens,
@@ -62,7 +62,7 @@ export type {
 } from './revocation/session-options.js'
 export type { RevocationStore } from './revocation/store.js'
 export type { DescribeUser, UserDescription } from './sessions/describe-user.js'
-export type { ManagerHealth } from './sessions/health.js'
+export type { ManagerHealth } from './sessions/internals.js'
 export { refreshImplicitly } from './sessions/implicit-refresh.js'
 
 export { acceptUpgrade } from './sockets/accept-upgrade.js'

@@ -1,7 +1,7 @@
 export type { SameSite, TokenConfigFields } from './config/config-table.js'
 export { CONFIG_NAMES, isConfigName } from './config/config-table.js'
 export type { ChoosableManager, RequireToken } from './choose-manager.js'
-export { KEY_FIELDS, resolveKeys } from './config/resolve-keys.js'
+export { KEY_FIELDS, resolveKeys } from './config/config.js'
 export { resolveStore, toGraceMs } from './config/settings.js'
 export { toBase64url } from './encoding.js'
 export { ConfigurationError, isConfigurationError, isOutage, isTokenError } from './errors.js'
@@ -33,7 +33,7 @@ export {
   toRequestView,
 } from './http/request-source.js'
 export { attach, readAttached, rememberView, type RequestReader, type RequestView } from './http/view.js'
-export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './json.js'
+export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './encoding.js'
 export {
   type CheckKind,
   createObservers,
@@ -62,7 +62,7 @@ export {
   textLike,
   unknownName,
 } from './options.js'
-export { isPromise, settleQuietly, withDeadline, withFairDeadline } from './promises.js'
+export { isPromise, settleQuietly, withDeadline, withFairDeadline } from './runtime.js'
 export {
   type Answering,
   callDependency,
@@ -128,7 +128,7 @@ export {
   createClientReader,
   type ReadClientIp,
   type SessionClientOptions,
-} from './revocation/session-client.js'
+} from './revocation/session-options.js'
 export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
 export type { RegisterTokenBlocklist, RevocationContext, RevocationRequest } from './revocation/blocklist.js'
 export {
@@ -151,7 +151,7 @@ export type {
   WhenFull,
 } from './revocation/session-store.js'
 export type { ListSessionsOptions, StoredSessions } from './revocation/stored-sessions.js'
-export { readOrigin, type StoreOrigin } from './revocation/store-origin.js'
+export { readOrigin, type StoreOrigin } from './revocation/store-rules.js'
 export {
   assertKnownLayout,
   assertSessionLimit,
@@ -182,7 +182,7 @@ export {
   type StoreNeeds,
 } from './revocation/store.js'
 export type { DescribedLogin } from './sessions/describe-user.js'
-export type { FailedLogin } from './sessions/failed-login.js'
+export type { FailedLogin } from './sessions/sessions.js'
 export type { RefreshingManager } from './sessions/implicit-refresh.js'
 export {
   internalsOf,
@@ -232,7 +232,7 @@ export {
 } from './tokens/compact.js'
 export { createId, readTimedId, readTokenStart, systemRandom, toTimedId } from './tokens/ids.js'
 export { isJwk } from './tokens/jose.js'
-export { assertJwkUse, deriveKid, MAX_KID_LENGTH, parseJwkText, toKid } from './tokens/jwk.js'
+export { assertJwkUse, deriveKid, MAX_KID_LENGTH, parseJwkText, toKid } from './tokens/jose.js'
 export {
   type ClaimRules,
   invalidClaim,
@@ -267,7 +267,7 @@ export type {
   WebCryptoKey,
 } from './tokens/jose.js'
 export type { JwkSet } from './tokens/key-ring.js'
-export type { JsonValue } from './json.js'
+export type { JsonValue } from './encoding.js'
 export type { RandomBytes } from './tokens/ids.js'
 export type { ExtraClaims } from './tokens/payload.js'
 export type { ImplicitRefresh } from './http/refreshed-response.js'

@@ -1,7 +1,7 @@
 import { type AnyTokenError, isOutage, isTokenError } from './errors.js'
 import type { OptionNames } from './options.js'
 import { emitWarning } from './runtime.js'
-import { isPromise } from './promises.js'
+import { isPromise } from './runtime.js'
 import { monotonicNow } from './time.js'
 
 /**

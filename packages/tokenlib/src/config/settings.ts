@@ -3,7 +3,7 @@ import { RESERVED_CLAIMS } from '../tokens/payload.js'
 import type { ClaimsSchema } from '../tokens/extra-claims.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
-import { createOwnSource } from '../tokens/own-source.js'
+import { createOwnSource } from '../tokens/token-source.js'
 import type { TrustedIssuer } from '../tokens/token-source.js'
 import {
   connectSources,
@@ -16,7 +16,7 @@ import { addDuration, FOREVER } from '../revocation/revocation.js'
 import type { ConnectionRules } from '../revocation/connect-store.js'
 import { type Duration, parseDuration } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
-import { type KeyOptions, type ResolvedKeys, resolveKeys } from './resolve-keys.js'
+import { type KeyOptions, type ResolvedKeys, resolveKeys } from './config.js'
 
 /** A configuration made ready for use: durations in numbers, keys imported, each layer's rules in one object. */
 export interface Settings extends ResolvedKeys {

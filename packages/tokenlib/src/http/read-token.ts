@@ -1,5 +1,5 @@
 import type { TokenType } from '../tokens/payload.js'
-import { isJsonObject, inspectAsJson } from '../json.js'
+import { isJsonObject, inspectAsJson } from '../encoding.js'
 import { CsrfError, MissingTokenError, TokenDecodeError } from '../errors.js'
 import { isJson } from './body.js'
 import { readBearer, readCookie, trimBlanks } from './credentials.js'

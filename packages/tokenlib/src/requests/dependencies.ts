@@ -1,5 +1,5 @@
 import type { TokenType } from '../tokens/payload.js'
-import { isPromise, settleQuietly } from '../promises.js'
+import { isPromise, settleQuietly } from '../runtime.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import { attach, readAttached, type RequestReader, type RequestView } from '../http/view.js'
 import type { FastLane } from './fast-lane.js'

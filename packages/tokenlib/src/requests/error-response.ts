@@ -9,7 +9,7 @@ import {
   parseOptions,
   textLike,
 } from '../options.js'
-import { isPromise } from '../promises.js'
+import { isPromise } from '../runtime.js'
 import { emitWarning } from '../runtime.js'
 
 /** How errors are told to clients. */

@@ -13,7 +13,7 @@ import {
   TokenIssuerError,
   TokenSignatureError,
 } from '../errors.js'
-import { hasNestedDuplicates } from '../json.js'
+import { hasNestedDuplicates } from '../encoding.js'
 import { decodePayload, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
 import type { JwsHeader } from '../tokens/jose.js'
 import { createCanonicalizer, findSourceSigner, parseUnverifiedJwt } from '../tokens/token-sources.js'

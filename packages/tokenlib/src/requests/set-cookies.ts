@@ -1,5 +1,5 @@
 import { readBase64urlText } from '../encoding.js'
-import { readJsonObject } from '../json.js'
+import { readJsonObject } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenType } from '../tokens/payload.js'
 import type { TokenConfig } from '../config/config.js'

@@ -1,6 +1,6 @@
 import { applySchema } from '../tokens/extra-claims.js'
 import { copyText } from '../encoding.js'
-import { MAX_JSON_DEPTH } from '../json.js'
+import { MAX_JSON_DEPTH } from '../encoding.js'
 import { isTokenError, KeysUnavailableError, TokenIssuerError } from '../errors.js'
 import type { BoundKey } from '../tokens/algorithms.js'
 import { type CompactJws, decodePayload, parseCompact, parseHeader, TOKEN_TYPES } from '../tokens/compact.js'

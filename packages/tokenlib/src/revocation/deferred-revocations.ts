@@ -1,5 +1,5 @@
 import { RevocationUnavailableError } from '../errors.js'
-import { withDeadline } from '../promises.js'
+import { withDeadline } from '../runtime.js'
 import { emitWarning, IS_WORKERD, startTimer } from '../runtime.js'
 import type { Clock } from '../time.js'
 import { isRevokedBy, type Revocation, type RevocationKey } from './revocation.js'

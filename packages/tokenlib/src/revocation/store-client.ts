@@ -1,7 +1,7 @@
 import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { type Observers, observeStoreCall } from '../observer.js'
-import { withDeadline } from '../promises.js'
+import { withDeadline } from '../runtime.js'
 import { emitWarning, IS_WORKERD, sleep, startTimer } from '../runtime.js'
 import { monotonicNow } from '../time.js'
 import { createCallLimit, StoreCallError } from './call-limit.js'

@@ -1,9 +1,9 @@
-import { readTimedId } from '../tokens/ids.js'
 import { ConfigurationError } from '../errors.js'
-import { monotonicNow } from '../time.js'
-import type { ListOptions, SessionLimit } from './session-store.js'
-import type { FeedOptions, FeedPage, StoreNeeds } from './store.js'
 import { emitWarning, sleep } from '../runtime.js'
+import { monotonicNow } from '../time.js'
+import { readTimedId } from '../tokens/ids.js'
+import type { ListOptions, SessionLimit } from './session-store.js'
+import type { RevocationStore, FeedOptions, FeedPage, StoreNeeds } from './store.js'
 
 /** How many sessions one call of a store revokes at most: others wait for the store, or for this process, meanwhile. */
 export const MAX_ENDED_AT_ONCE = 100
@@ -145,4 +145,34 @@ export function assertKnownLayout(store: string, version: number, own: number): 
     `The data of the ${store} store has version ${version}, which a newer release of tokenlib has made, and this ` +
       `release can use version ${own}: install the newer release, or give this one data of its own`,
   )
+}
+
+/** What a store was created from, for `tokenlib doctor`, which looks at the server behind it. */
+export interface StoreOrigin {
+  readonly kind: 'redis' | 'postgres' | 'sqlite'
+  /** The client that the application passed in. */
+  readonly client: object
+  /** The namespace, or the prefix of the tables in SQLite. */
+  readonly namespace: string
+  /** Where PostgreSQL has the tables. */
+  readonly tables?: { readonly schema?: string; readonly prefix?: string } | undefined
+  /** The store itself, also where a replica is in front of it. */
+  readonly store: RevocationStore
+}
+
+// Shared by every copy of this package in a process: the command line may be another one than the application uses.
+const ORIGIN = Symbol.for('tokenlib.store-origin')
+
+/** Notes the origin of a store on the store. Not enumerable: a client has passwords, and stores end up in logs. */
+export function withOrigin<Store extends RevocationStore>(
+  store: Store,
+  origin: Omit<StoreOrigin, 'store'> | StoreOrigin | null,
+): Store {
+  if (origin === null) return store
+  return Object.defineProperty(store, ORIGIN, { value: { store, ...origin }, enumerable: false })
+}
+
+/** The origin of a store, or `null` for one that none of ours created, or that somebody has wrapped. */
+export function readOrigin(store: object): StoreOrigin | null {
+  return (store as { readonly [ORIGIN]?: StoreOrigin })[ORIGIN] ?? null
 }

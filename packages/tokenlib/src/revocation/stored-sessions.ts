@@ -19,18 +19,11 @@ import type { ListOptions, SessionStore, StoredSession } from './session-store.j
 import type { StoreClient } from './store-client.js'
 import { MAX_ENDED_AT_ONCE, MAX_LIST_LIMIT, parseListOptions } from './store-rules.js'
 import { nextTurn } from '../runtime.js'
-import type { ClientReader, SessionClientOptions } from './session-client.js'
+import type { ClientReader, SessionClientOptions } from './session-options.js'
 import type { OpeningLimit } from './session-options.js'
-import { type SessionInfo, toInfo } from './session-info.js'
+import { type SessionInfo, toInfo } from './session-options.js'
 import { createSessionOpener, sessionsOf } from './opening.js'
-import {
-  parseFound,
-  parseList,
-  parsePlace,
-  parsePresentation,
-  parseRotation,
-  readClient,
-} from './parse-answers.js'
+import { parseFound, parseList, parsePlace, parsePresentation, parseRotation, readClient } from './opening.js'
 
 /** Which sessions are listed. */
 export interface ListSessionsOptions {

@@ -2,7 +2,7 @@ import { assertOptions, type OptionNames } from '../options.js'
 import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
-import { withOrigin } from '../revocation/store-origin.js'
+import { withOrigin } from '../revocation/store-rules.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
 import {
   type PostgresClient,

@@ -15,7 +15,7 @@ import {
   type RevocationStore,
   type StoreNeeds,
 } from '../revocation/store.js'
-import { readOrigin, withOrigin } from '../revocation/store-origin.js'
+import { readOrigin, withOrigin } from '../revocation/store-rules.js'
 import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import { callQuietly } from '../revocation/store-rules.js'
 import { createRevocationCopy } from './memory/revocations.js'

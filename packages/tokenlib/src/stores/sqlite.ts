@@ -3,7 +3,7 @@ import { assertOptions, type OptionNames } from '../options.js'
 import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
-import { withOrigin } from '../revocation/store-origin.js'
+import { withOrigin } from '../revocation/store-rules.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
 import { emitWarning } from '../runtime.js'
 import {

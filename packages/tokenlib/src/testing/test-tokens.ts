@@ -168,7 +168,7 @@ function toMilliseconds(moment: Date): number {
 }
 
 /** Configuration fields with a new random key for an algorithm. */
-export function createKeyFields(algorithm: Algorithm = 'HS256'): TokenConfigOptions {
+function createKeyFields(algorithm: Algorithm = 'HS256'): TokenConfigOptions {
   const spec = ALGORITHMS[algorithm]
   if (spec.family === 'hmac') return { JWT_SECRET_KEY: randomBytes(spec.minSecretBytes) }
   return { JWT_PRIVATE_KEY: createPrivateKey(algorithm) }

@@ -1,9 +1,9 @@
 import { readBase64url, readBase64urlText, toBase64url } from '../encoding.js'
-import { hasDuplicateMembers, readJsonObject } from '../json.js'
+import { hasDuplicateMembers, readJsonObject } from '../encoding.js'
 import { TokenDecodeError, TokenSignatureError } from '../errors.js'
 import { type BoundKey, createSignature, isSignature, signatureSize } from './algorithms.js'
 import type { JwsHeader } from './jose.js'
-import { MAX_KID_LENGTH } from './jwk.js'
+import { MAX_KID_LENGTH } from './jose.js'
 import { EMPTY_PROTOTYPE, type StandardClaims, toPayload } from './payload.js'
 
 /** The segments of a compact JWS (RFC 7515 §7.1), not decoded. */

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../json.js'
+import type { JsonValue } from '../encoding.js'
 import type { OptionNames } from '../options.js'
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
 import { assertExtraClaims, assertSerializable, type ClaimsSchema } from './extra-claims.js'

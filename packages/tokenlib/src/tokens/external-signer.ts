@@ -1,7 +1,7 @@
 import { KeyObject } from 'node:crypto'
 import { readBase64url, toBase64url } from '../encoding.js'
 import { ConfigurationError, KeysUnavailableError } from '../errors.js'
-import { withDeadline } from '../promises.js'
+import { withDeadline } from '../runtime.js'
 import {
   ALGORITHMS,
   type BoundKey,

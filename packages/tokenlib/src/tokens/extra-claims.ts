@@ -1,5 +1,5 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { type JsonValue, MAX_JSON_DEPTH } from '../json.js'
+import { type JsonValue, MAX_JSON_DEPTH } from '../encoding.js'
 import { type ClaimsIssue, ClaimsValidationError, ConfigurationError } from '../errors.js'
 import { EMPTY_PROTOTYPE, extraClaims, RESERVED_CLAIMS, type TokenPayload, toPayload } from './payload.js'
 

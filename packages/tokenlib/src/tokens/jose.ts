@@ -1,3 +1,6 @@
+import { createHash, createHmac, type KeyObject } from 'node:crypto'
+import { ConfigurationError } from '../errors.js'
+
 /** The signature algorithms this library knows (RFC 7518 §3.1, RFC 8037, RFC 9864). `none` is not one. */
 export type Algorithm =
   | 'HS256'
@@ -63,4 +66,79 @@ export interface WebCryptoKey {
 /** Whether a value has the shape of a JWK; `KeyObject` and bytes have no `kty`. */
 export function isJwk(value: unknown): value is Jwk {
   return typeof value === 'object' && value !== null && typeof (value as { kty?: unknown }).kty === 'string'
+}
+
+/** The material, a JWK in JSON text parsed; other text is returned as it is. */
+export function parseJwkText<Material>(material: Material): Material | Jwk {
+  if (typeof material !== 'string') return material
+  try {
+    const parsed: unknown = JSON.parse(material)
+    return isJwk(parsed) ? parsed : material
+  } catch {
+    return material
+  }
+}
+
+/** Throws `ConfigurationError` when a JWK says it is for another algorithm or another use (RFC 7517 §4.2–4.4). */
+export function assertJwkUse(
+  field: string,
+  material: unknown,
+  algorithm: Algorithm,
+  operation: 'sign' | 'verify',
+): void {
+  if (!isJwk(material)) return
+  const { alg = algorithm, use = 'sig', key_ops: operations = [operation] } = material
+  if (alg !== algorithm) {
+    throw new ConfigurationError(`${field} is a JWK whose "alg" is not ${algorithm}`)
+  }
+  if (use !== 'sig') throw new ConfigurationError(`${field} is a JWK whose "use" is not "sig"`)
+  if (!Array.isArray(operations) || !operations.includes(operation)) {
+    throw new ConfigurationError(`${field} is a JWK whose "key_ops" do not include "${operation}"`)
+  }
+}
+
+/** The longest `kid` that is accepted. */
+export const MAX_KID_LENGTH = 128
+
+/** The `kid` of a key: the one its JWK names, or else one derived from the key itself. */
+export function toKid(field: string, material: unknown, key: KeyObject): string {
+  const kid = isJwk(material) ? material.kid : undefined
+  if (kid === undefined) return deriveKid(key)
+  if (typeof kid !== 'string' || kid === '' || kid.length > MAX_KID_LENGTH) {
+    throw new ConfigurationError(
+      `${field} is a JWK whose "kid" is not a string of 1 to ${MAX_KID_LENGTH} characters`,
+    )
+  }
+  return kid
+}
+
+/** The id of a key, derived from the key: the same wherever the key is configured, in whatever form. */
+export function deriveKid(key: KeyObject): string {
+  return key.type === 'secret' ? secretKid(key) : thumbprint(key)
+}
+
+// RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC reveals no more than a token does.
+function secretKid(secret: KeyObject): string {
+  return createHmac('sha256', secret).update('tokenlib kid').digest().subarray(0, 12).toString('base64url')
+}
+
+// RFC 7638 §3.2: the required members only, in lexicographic order.
+const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['e', 'kty', 'n'],
+  EC: ['crv', 'kty', 'x', 'y'],
+  OKP: ['crv', 'kty', 'x'],
+}
+
+function thumbprint(publicKey: KeyObject): string {
+  // Node cannot export an RSA-PSS key as a JWK; its DER form identifies it as well.
+  const form =
+    publicKey.asymmetricKeyType === 'rsa-pss'
+      ? publicKey.export({ format: 'der', type: 'spki' })
+      : toThumbprintJson(publicKey.export({ format: 'jwk' }))
+  return createHash('sha256').update(form).digest('base64url')
+}
+
+function toThumbprintJson(jwk: Readonly<Record<string, unknown>>): string {
+  const members = THUMBPRINT_MEMBERS[String(jwk['kty'])] ?? []
+  return JSON.stringify(Object.fromEntries(members.map((name) => [name, jwk[name]])))
 }

@@ -10,7 +10,7 @@ import {
   readModulus,
   readPublicPart,
 } from './asymmetric.js'
-import { assertJwkUse, deriveKid, parseJwkText, toKid } from './jwk.js'
+import { assertJwkUse, deriveKid, parseJwkText, toKid } from './jose.js'
 import { importSecret } from './secret.js'
 
 /** The own keys of one manager. Moments are epoch milliseconds. */

@@ -5,7 +5,7 @@ import { ALGORITHMS, type BoundKey, isHmac } from './algorithms.js'
 import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
 import { createExternalSigner, type SigningKey, type SignFunction } from './external-signer.js'
 import type { Algorithm, KeyMaterial, SecretMaterial, WebCryptoKey } from './jose.js'
-import { assertJwkUse, MAX_KID_LENGTH, parseJwkText, toKid } from './jwk.js'
+import { assertJwkUse, MAX_KID_LENGTH, parseJwkText, toKid } from './jose.js'
 import { bindKey, isKeyPair } from './key-ring.js'
 import { importSecret } from './secret.js'
 import {

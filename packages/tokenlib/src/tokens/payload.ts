@@ -1,4 +1,4 @@
-import { type JsonValue, readJsonObject } from '../json.js'
+import { type JsonValue, readJsonObject } from '../encoding.js'
 import {
   ProofRequiredError,
   TokenAudienceError,

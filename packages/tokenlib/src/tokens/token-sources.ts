@@ -6,7 +6,7 @@ import {
   TokenIssuerError,
   TokenSignatureError,
 } from '../errors.js'
-import { readJsonObject } from '../json.js'
+import { readJsonObject } from '../encoding.js'
 import { type BoundKey, readLowerSpelling } from './algorithms.js'
 import { type CompactJws, findSigner, parseCompact } from './compact.js'
 import type { JwsHeader, NodeKey } from './jose.js'

@@ -1,6 +1,6 @@
 import { isTokenError } from '../../errors.js'
 import type { LoginFailure } from '../../events.js'
-import { hasDuplicateMembers, isJsonObject, isWithinJsonLimits } from '../../json.js'
+import { hasDuplicateMembers, isJsonObject, isWithinJsonLimits } from '../../encoding.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
 import { parseBodyText, RefusedRequest } from '../router.js'

@@ -1,4 +1,4 @@
-import { withDeadline } from '../../promises.js'
+import { withDeadline } from '../../runtime.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
