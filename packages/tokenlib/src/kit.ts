@@ -171,6 +171,7 @@ export {
   type Replica,
   type ReplicaChange,
   type ReplicaState,
+  type RevocationStore,
   type Revoked,
   type StoreNeeds,
 } from './revocation/store.js'

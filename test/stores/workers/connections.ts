@@ -3,9 +3,10 @@ import { Redis } from 'ioredis'
 import { Pool } from 'pg'
 import postgres from 'postgres'
 import { createClient } from 'redis'
-import { type RevocationStore, TokenConfig, TokenManager } from 'tokenlib'
+import { TokenConfig, TokenManager } from 'tokenlib'
 import { createPostgresStore } from 'tokenlib/postgres'
 import { createRedisStore } from 'tokenlib/redis'
+import type { RevocationStore } from 'tokenlib/kit'
 
 // The Worker of test/stores/workers.long.test.ts: clients of servers, kept or made for each request.
 
