@@ -62,12 +62,19 @@ export function createLogout(authenticator: Authenticator): Logout {
     isPayload(source) ? logOutToken(source, options) : logOutRequest(source, options)) as Logout
 }
 
-// A request has neither; a payload may have claims of any name, `headers` among them.
+// By what only a request has: a payload may have claims of any name, `headers` among them, and other middleware may have put
+// a `sid` on a request that nobody has verified.
 function isPayload(source: RequestSource | LogoutPayload): source is LogoutPayload {
   // Refused by name, there.
   if (typeof source !== 'object' || source === null) return true
-  const { jti, sid } = source as LogoutPayload
-  return typeof jti === 'string' || typeof sid === 'string' || !('headers' in source || 'header' in source)
+  if (!('headers' in source || 'header' in source)) return true
+  const { header, headers, method, url } = source as Readonly<Record<string, unknown>>
+  // JSON has no functions.
+  const { get } = (headers ?? {}) as Partial<Headers>
+  if (typeof header === 'function' || typeof get === 'function') return false
+  if (typeof method === 'string' && typeof url === 'string') return false
+  const { jti, sid, sub } = source as LogoutPayload
+  return [jti, sid, sub].some((claim) => typeof claim === 'string')
 }
 
 async function endSessions(
