@@ -1,4 +1,4 @@
-import { CsrfError, isTokenError, TokenDecodeError } from '../errors.js'
+import { CsrfError, isOutage, isTokenError } from '../errors.js'
 import {
   assertClaims,
   type ClaimRules,
@@ -150,7 +150,7 @@ async function findTokens(
     try {
       found.push(...(await readPlace(view, { type, location }, reading)))
     } catch (error) {
-      if (!isDecodeError(error)) throw error
+      if (!isRefusal(error)) throw error
     }
   }
   return found
@@ -211,7 +211,7 @@ async function openGenuine(
     if (source.issuer !== null) assertClaims(claims, toAddressRules(source.rules), now() / 1000)
     return opened
   } catch (error) {
-    if (isDecodeError(error)) return null
+    if (isRefusal(error)) return null
     throw error
   }
 }
@@ -262,6 +262,7 @@ function toUnsafe(view: RequestView): RequestView {
   return { method: '', url: view.url, header: (name) => view.header(name), body: () => view.body() }
 }
 
-function isDecodeError(error: unknown): boolean {
-  return isTokenError(error) && error instanceof TokenDecodeError
+// By its code: an issuer may come from another copy of this package.
+function isRefusal(error: unknown): boolean {
+  return isTokenError(error) && !isOutage(error)
 }
