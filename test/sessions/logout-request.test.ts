@@ -252,9 +252,12 @@ describe('a request is told apart from a payload', () => {
     expect(await isOver()).toBe(false)
   })
 
-  test('a payload with a claim named headers', async () => {
+  test.each([
+    { headers: { 'x-a': 'b' }, header: 'c' },
+    { headers: { 'x-a': 'b' }, method: 'POST', url: '/' },
+  ])('a payload with the claims %o', async (claims) => {
     const { tokens } = await logIn()
-    const { accessToken } = await tokens.sessions.open({ uid: 'ada', headers: { 'x-a': 'b' }, header: 'c' })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada', ...claims })
     expect(await tokens.logout(await tokens.verify(accessToken))).toHaveProperty('position')
     expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
   })

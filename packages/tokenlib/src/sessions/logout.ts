@@ -72,7 +72,8 @@ function isPayload(source: RequestSource | LogoutPayload): source is LogoutPaylo
   // JSON has no functions.
   const { get } = (headers ?? {}) as Partial<Headers>
   if (typeof header === 'function' || typeof get === 'function') return false
-  if (typeof method === 'string' && typeof url === 'string') return false
+  // What a dependency returns is frozen, and a request never is.
+  if (!Object.isFrozen(source) && typeof method === 'string' && typeof url === 'string') return false
   const { jti, sid, sub } = source as LogoutPayload
   return [jti, sid, sub].some((claim) => typeof claim === 'string')
 }
