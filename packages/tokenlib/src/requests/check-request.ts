@@ -123,7 +123,10 @@ export function verifyWithoutRevocation(
   return payload
 }
 
-const UNREVOKED_OPTIONS: OptionKinds<UnrevokedOptions> = { type: TOKEN_POLICY_NAMES.type, allowExpired: ownFlag }
+const UNREVOKED_OPTIONS: OptionKinds<UnrevokedOptions> = {
+  type: TOKEN_POLICY_NAMES.type,
+  allowExpired: ownFlag,
+}
 
 function readSubject({ payload }: VerifiedToken): string {
   return payload.sub
