@@ -68,7 +68,7 @@ function isPayload(source: RequestSource | LogoutPayload): source is LogoutPaylo
   // Refused by name, there.
   if (typeof source !== 'object' || source === null) return true
   if (!('headers' in source || 'header' in source)) return true
-  const { header, headers, method, url } = source as Readonly<Record<string, unknown>>
+  const { header, headers, method, url } = source as Partial<RequestView & Pick<Request, 'headers'>>
   // JSON has no functions.
   const { get } = (headers ?? {}) as Partial<Headers>
   if (typeof header === 'function' || typeof get === 'function') return false
