@@ -234,7 +234,7 @@ test('an issuer keeps the demands that its options inherit', async () => {
     }
   }
   const { audience: _audience, ...own } = A.options()
-  const issuer = trustIssuer(Object.assign(new Demands(), own) as IssuerOptions)
+  const issuer = trustIssuer(Object.assign(new Demands(), own))
   expect(issuer.options.requiredClaims).toEqual(['tenant'])
   const tokens = new TokenManager({ config, issuers: [issuer], clock: createClock() })
   expect(await outcomeOf(tokens.verify(A.sign()))).toBe('TOKEN_INVALID')
