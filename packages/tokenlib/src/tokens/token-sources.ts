@@ -214,9 +214,10 @@ export function findSourceSigner(
     )
   }
   if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
-  const signer = findSigner(found, jws)
-  if (!keys.isTrusted(signer, now)) throw new TokenSignatureError('Token was signed with a retired key')
-  return signer
+  // Before the signature: a key may go on under another name.
+  const trusted = found.filter((key) => keys.isTrusted(key, now))
+  if (trusted.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
+  return findSigner(trusted, jws)
 }
 
 /**
