@@ -90,7 +90,7 @@ function assertSharedCsrf(config: TokenConfig, type: TokenType, { sid }: Record<
   if (sid !== undefined || type === 'access' || !config.hasLocation('cookies', 'access')) return
   throw new TypeError(
     'A refresh token without a session has a CSRF value of its own, and there is one CSRF cookie: ' +
-      'create both tokens together, with createTokenPair()',
+      'create both tokens together, with sessions.open()',
   )
 }
 
