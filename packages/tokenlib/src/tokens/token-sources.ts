@@ -81,9 +81,8 @@ export function connectSources(
 }
 
 function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], context: SourceContext): Issuers {
-  if (!Array.isArray(list)) throw new ConfigurationError('issuers must be a list')
   const issuers = new Map<string, IssuerSource>()
-  for (const [at, trusted] of (list as readonly TrustedIssuer[]).entries()) {
+  for (const [at, trusted] of list.entries()) {
     assertTrusted(`issuers[${at}]`, trusted)
     const { issuer } = trusted
     if (issuer === OWN) throw new ConfigurationError(`Issuer ${OWN}: this is the name of our own tokens`)
