@@ -328,8 +328,8 @@ test('prune drops what has ended step by step, and nothing else', async () => {
   // As in a file that has been in use for a day: a new one trusts no clock yet.
   database.exec(`REPLACE INTO tokenlib_clock (id, trusted) VALUES (1, ${systemClock()})`)
   const insert = database.prepare(
-    `INSERT INTO tokenlib_sessions (sid, user, generation, started_at, last_used_at, expires_at, until)
-     VALUES (?, ?, 0, 1, 1, 1, 1)`,
+    `INSERT INTO tokenlib_sessions (sid, user, generation, started_at, last_used_at, expires_at, until, moved_at)
+     VALUES (?, ?, 0, 1, 1, 1, 1, 1)`,
   )
   for (const sid of ['one', 'two', 'three']) insert.run(sid, user)
   const { exitCode, stderr, json } = await runCommand(['prune', '--batch', '2', '--json'], {

@@ -116,7 +116,7 @@ describeAttacks('ATK-79 an empty memory in place of a lost store (CWE-636, OpenT
       { ...createMemoryStore(), lookup: 1 },
     ]) {
       expect(() => createRevocable({}, { store: store as RevocationStore })).toThrow(
-        /revocation must be a store/,
+        /The option store must be a store/,
       )
     }
   })

@@ -49,9 +49,9 @@ describeWithPostgres('the plans of the PostgreSQL store', (url) => {
     // Half of them of one user, as of somebody who never logs out.
     await admin.query(
       `insert into ${prefix}sessions (namespace, sid, user_id, started_at, last_used_at, expires_at, until, generation,
-        current_id)
+        current_id, moved_at)
       select $1, $3 || lpad(n::text, 13, '0') || 'A', case when n % 2 = 0 then 'ada' else 'user-' || n end, $4::bigint, $4::bigint,
-        ${FOREVER}, ${FOREVER}, 2, 'parent' from generate_series(1, $2::bigint) n`,
+        ${FOREVER}, ${FOREVER}, 2, 'parent', $4::bigint from generate_series(1, $2::bigint) n`,
       [namespace, count, toTimedId(startedAt, '').slice(0, 8), startedAt],
     )
     await admin.query(`update ${prefix}heads set changes = $2 where namespace = $1`, [namespace, count])

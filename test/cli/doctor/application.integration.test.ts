@@ -24,7 +24,8 @@ beforeAll(() => {
   if (!existsSync(MAIN)) throw new Error('packages/cli/dist/main.js does not exist: npm run build')
   folder = newFolder()
   mkdirSync(join(folder, 'node_modules'))
-  symlinkSync(ROOT, join(folder, 'node_modules/tokenlib'))
+  symlinkSync(join(ROOT, 'packages/tokenlib'), join(folder, 'node_modules/tokenlib'))
+  symlinkSync(join(ROOT, 'node_modules/@tokenlib'), join(folder, 'node_modules/@tokenlib'))
   for (const name of ['ioredis', 'redis', 'pg', 'postgres', '@photostructure'])
     symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
 })
@@ -118,7 +119,8 @@ describe('issuers', () => {
 
   test('their keys are loaded, and one that does not answer is an error', async () => {
     const code = (url: string): string => `import { TokenConfig, TokenManager } from 'tokenlib'
-      const issuers = [{ issuer: 'https://id.example', audience: 'shop', keys: { jwksUri: '${url}', allowPrivateNetwork: true } }]
+      import { trustIssuer } from '@tokenlib/issuers'
+      const issuers = [trustIssuer({ issuer: 'https://id.example', audience: 'shop', keys: { jwksUri: '${url}', allowPrivateNetwork: true } })]
       export const tokens = new TokenManager({ config: new TokenConfig(), issuers })`
     const { find, document } = await inspect(code('http://127.0.0.1:1/keys'))
     expect(find('issuer-keys')).toMatchObject({

@@ -1,4 +1,4 @@
-import { ConfigurationError, isTokenError, type TokenErrorCode } from '../errors.js'
+import { ConfigurationError, isOutage, isTokenError, type TokenErrorCode } from '../errors.js'
 import type { TokenConfig } from '../config/config.js'
 import { internalsOf } from './internals.js'
 import { isTooLate } from './refresh.js'
@@ -51,7 +51,7 @@ async function refreshView(tokens: RefreshingManager, view: RequestView): Promis
   try {
     made = await tokens.sessions.refresh(view)
   } catch (error) {
-    if (!isTokenError(error) || UNAVAILABLE.includes(error.code)) throw error
+    if (!isTokenError(error) || isOutage(error)) throw error
     const isSuperseded = error.code === 'REFRESH_SUPERSEDED'
     if (!isSuperseded && !isOver(error.code)) return null
     const deletions = unsetCookies(tokens)
@@ -107,7 +107,6 @@ function isExpired(tokens: RefreshingManager, token: string): boolean {
   }
 }
 
-const UNAVAILABLE: readonly TokenErrorCode[] = ['REVOCATION_UNAVAILABLE', 'KEYS_UNAVAILABLE']
 const OVER: readonly TokenErrorCode[] = [
   'TOKEN_EXPIRED',
   'TOKEN_REVOKED',

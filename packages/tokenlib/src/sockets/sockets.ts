@@ -1,4 +1,4 @@
-import { isTokenError } from '../errors.js'
+import { isOutage, isTokenError } from '../errors.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import { assertOptions } from '../options.js'
 import type { Authenticator } from '../requests/authenticate.js'
@@ -173,9 +173,7 @@ function prepareSilence(socket: ClosableSocket): void {
 }
 
 function toClosing(error: unknown): [code: number, reason: string] {
-  const isUnanswered =
-    !isTokenError(error) || error.code === 'REVOCATION_UNAVAILABLE' || error.code === 'KEYS_UNAVAILABLE'
-  return isUnanswered
+  return !isTokenError(error) || isOutage(error)
     ? [CLOSE_TRY_AGAIN, 'The token could not be checked']
     : [CLOSE_UNAUTHORIZED, error.message]
 }

@@ -1,15 +1,12 @@
 import { Hono } from 'hono'
-import { setAccessCookies, setRefreshCookies, type RefreshedTokens, unsetCookies } from 'tokenlib'
+import { setCookies, type RefreshedTokens, unsetCookies } from 'tokenlib'
 import { handleErrors, inject, sendCookies } from 'tokenlib/hono'
 import { tokens } from './tokens.js'
 
 export const app = new Hono()
 app.onError(handleErrors({ config: tokens.config }))
 
-const toCookies = ({ accessToken, refreshToken }: RefreshedTokens) => [
-  ...setAccessCookies(tokens, accessToken),
-  ...setRefreshCookies(tokens, refreshToken),
-]
+const toCookies = (pair: RefreshedTokens) => setCookies(tokens, pair)
 
 app.post('/api/login', async (c) => {
   // A form of another site could log the visitor in to the attacker's account. No form can send this media type.

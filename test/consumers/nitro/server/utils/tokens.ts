@@ -1,11 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import {
-  setAccessCookies,
-  setRefreshCookies,
-  TokenConfig,
-  TokenManager,
-  type RefreshedTokens,
-} from 'tokenlib'
+import { setCookies, TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
 import { createSqliteStore } from 'tokenlib/sqlite'
 
 const database = new DatabaseSync(process.env.TOKENS_DATABASE ?? 'tokens.db')
@@ -16,6 +10,6 @@ export const tokens = new TokenManager({
 })
 
 /** The `Set-Cookie` values of both tokens. */
-export function toCookies({ accessToken, refreshToken }: RefreshedTokens): string[] {
-  return [...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)]
+export function toCookies(pair: RefreshedTokens): string[] {
+  return setCookies(tokens, pair)
 }

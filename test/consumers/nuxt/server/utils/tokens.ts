@@ -1,11 +1,5 @@
 import { DatabaseSync } from 'node:sqlite'
-import {
-  TokenConfig,
-  TokenManager,
-  setAccessCookies,
-  setRefreshCookies,
-  type RefreshedTokens,
-} from 'tokenlib'
+import { TokenConfig, TokenManager, setCookies, type RefreshedTokens } from 'tokenlib'
 import { handleErrors } from 'tokenlib/fetch'
 import { createSqliteStore } from 'tokenlib/sqlite'
 
@@ -20,6 +14,6 @@ export const tokens = new TokenManager({
 export const answerErrors = handleErrors({ config: tokens.config })
 
 /** The `Set-Cookie` values of both tokens. */
-export function toCookies({ accessToken, refreshToken }: RefreshedTokens): string[] {
-  return [...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)]
+export function toCookies(pair: RefreshedTokens): string[] {
+  return setCookies(tokens, pair)
 }

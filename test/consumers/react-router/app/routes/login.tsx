@@ -1,5 +1,5 @@
 import { data, Form, redirect } from 'react-router'
-import { setAccessCookies, setRefreshCookies } from 'tokenlib'
+import { setCookies } from 'tokenlib'
 import { toHeaders, tokens } from '../tokens.server'
 import type { Route } from './+types/login'
 
@@ -9,8 +9,8 @@ export async function action({ request }: Route.ActionArgs) {
   const uid = (await request.formData()).get('uid')
   if (typeof uid !== 'string' || uid === '') return data('Who are you?', { status: 400 })
 
-  const { accessToken, refreshToken } = await tokens.sessions.open({ uid })
-  const cookies = [...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken)]
+  const pair = await tokens.sessions.open({ uid })
+  const cookies = setCookies(tokens, pair)
   return redirect('/', { status: 303, headers: toHeaders(cookies) })
 }
 

@@ -1,4 +1,4 @@
-import { setAccessCookies, setRefreshCookies } from 'tokenlib'
+import { setCookies } from 'tokenlib'
 import { sendCookies } from 'tokenlib/fetch'
 import { tokens } from '@/lib/tokens'
 
@@ -12,9 +12,6 @@ export async function POST(request: Request): Promise<Response> {
   const uid = body?.uid
   if (typeof uid !== 'string' || uid === '') return Response.json('Who are you?', { status: 400 })
 
-  const { accessToken, refreshToken } = await tokens.sessions.open({ uid })
-  return sendCookies(Response.json({ id: uid }), [
-    ...setAccessCookies(tokens, accessToken),
-    ...setRefreshCookies(tokens, refreshToken),
-  ])
+  const pair = await tokens.sessions.open({ uid })
+  return sendCookies(Response.json({ id: uid }), setCookies(tokens, pair))
 }

@@ -1,11 +1,8 @@
-import { setAccessCookies, setRefreshCookies } from 'tokenlib'
+import { setCookies } from 'tokenlib'
 import { handleErrors, sendCookies } from 'tokenlib/fetch'
 import { tokens } from '@/lib/tokens'
 
 export const POST = handleErrors({ config: tokens.config })(async (request) => {
-  const { accessToken, refreshToken } = await tokens.sessions.refresh(request)
-  return sendCookies(Response.json('Refreshed'), [
-    ...setAccessCookies(tokens, accessToken),
-    ...setRefreshCookies(tokens, refreshToken),
-  ])
+  const pair = await tokens.sessions.refresh(request)
+  return sendCookies(Response.json('Refreshed'), setCookies(tokens, pair))
 })

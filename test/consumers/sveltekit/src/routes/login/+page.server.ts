@@ -1,5 +1,5 @@
 import { fail, redirect } from '@sveltejs/kit'
-import { setAccessCookies, setRefreshCookies } from 'tokenlib'
+import { setCookies } from 'tokenlib'
 import { tokens } from '#lib/server/tokens.ts'
 import type { Actions } from './$types'
 
@@ -10,8 +10,8 @@ export const actions: Actions = {
     const uid = (await request.formData()).get('uid')
     if (typeof uid !== 'string' || uid === '') return fail(400, { message: 'Who are you?' })
 
-    const { accessToken, refreshToken } = await tokens.sessions.open({ uid })
-    locals.cookies.push(...setAccessCookies(tokens, accessToken), ...setRefreshCookies(tokens, refreshToken))
+    const pair = await tokens.sessions.open({ uid })
+    locals.cookies.push(...setCookies(tokens, pair))
     redirect(303, '/')
   },
 }
