@@ -200,7 +200,7 @@ describe('the cookies of a pair', () => {
   test('SET-01 a refresh token of its own would need a second CSRF cookie, and is refused', () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
     const token = tokens.createRefreshToken({ uid: 'ada' })
-    expect(() => setRefreshCookies(tokens, token)).toThrow('createTokenPair()')
+    expect(() => setRefreshCookies(tokens, token)).toThrow('sessions.open()')
     const { tokens: alone } = createManager({ JWT_REFRESH_TOKEN_LOCATION: 'cookies' })
     expect(setRefreshCookies(alone, alone.createRefreshToken({ uid: 'ada' }))).toHaveLength(2)
   })
