@@ -195,7 +195,9 @@ function assertIssuerOptions(options: IssuerOptions): void {
     fail('algorithms must be a list of at least one public-key algorithm')
   }
   if (profile !== undefined && !PROFILES.includes(profile)) {
-    fail(`profile must be one of ${PROFILES.join(', ')}; for the application before, use trustLegacyIssuer()`)
+    fail(
+      `profile must be one of ${PROFILES.join(', ')}; for tokens of your previous application, use trustLegacyIssuer()`,
+    )
   }
   if (subjectPrefix !== undefined && typeof subjectPrefix !== 'string') fail('subjectPrefix must be a string')
   if (
