@@ -49,6 +49,15 @@ describe('every path of this repository that a document names exists', () => {
     expect(paths.filter((path) => !exists(path))).toEqual([])
   })
 
+  test('docs/spec-map.md, whose paths are those of the core and of its tests', () => {
+    const paths = [...read('docs/spec-map.md').matchAll(/`([a-z-]+\/[^`\s]*|[a-z-]+\.ts)`/g)].map(
+      ([, path = '']) => path,
+    )
+    const places = ['', 'packages/tokenlib/src/', 'test/']
+    expect(paths.filter((path) => !places.some((place) => exists(`${place}${path}`)))).toEqual([])
+    expect(paths.length).toBeGreaterThan(50)
+  })
+
   test('a path that does not exist is noticed', () => {
     expect(
       ['test/nothing.test.ts', 'test/security/999-*', 'packages/{cli,nothing-here}x'].filter(exists),

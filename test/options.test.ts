@@ -93,6 +93,31 @@ describe('a table of kinds', () => {
     expect(() => parse(given)).toThrow(new TypeError(message))
   })
 
+  test('reads what the options inherit from a class', () => {
+    class Defaults {
+      isOpen = true
+      get names() {
+        return ['a']
+      }
+    }
+    expect(parse(Object.assign(new Defaults(), { uid: 'ada' }))).toEqual({
+      uid: 'ada',
+      names: ['a'],
+      isOpen: true,
+    })
+    const invalid = Object.assign(Object.create({ names: '' }) as object, { uid: 'ada' })
+    expect(() => parse(invalid)).toThrow('names must be a non-empty list')
+  })
+
+  test('reads nothing that every object inherits', () => {
+    Reflect.set(Object.prototype, 'isOpen', true)
+    try {
+      expect(parse({ uid: 'ada' })).toEqual({ uid: 'ada' })
+    } finally {
+      Reflect.deleteProperty(Object.prototype, 'isOpen')
+    }
+  })
+
   test('must have the kind of every option', () => {
     // @ts-expect-error `isOpen` is missing
     const missing: OptionKinds<ListOptions> = { uid: text, names: oneOrMore(text) }

@@ -8,6 +8,7 @@ import {
   TokenManager,
 } from '../../packages/tokenlib/src/index.js'
 import { parseSetCookie, parseSetCookies } from '../helpers/cookie-jar.js'
+import { createRevocable } from '../helpers/revocable.js'
 import { createManager } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'
 
@@ -178,12 +179,28 @@ describe('the cookies of a pair', () => {
 
   test('SET-01 a new access token alone does not shorten the life of the CSRF cookie', async () => {
     const { tokens, pair, agesOf } = await openPair({ JWT_SESSION_COOKIE: false })
+    // A session may be made for longer than JWT_REFRESH_TOKEN_EXPIRES says: 400 days are what a browser allows.
     const expected = [
       ['access_token_cookie', '900'],
-      ['csrf_access_token', '1728000'],
+      ['csrf_access_token', '34560000'],
     ]
     expect(agesOf(setCookies(tokens, { ...pair, refreshToken: null }))).toEqual(expected)
     expect(agesOf(setAccessCookies(tokens, pair.accessToken))).toEqual(expected)
+  })
+
+  test('SET-01 a refresh that brings only an access token leaves a longer session its CSRF cookie', async () => {
+    const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies', JWT_SESSION_COOKIE: false })
+    const pair = await tokens.sessions.open({ uid: 'ada' }, { refresh: { expiresIn: '90d' } })
+    const ageOf = (cookies: readonly string[], name: string) =>
+      Number(cookies.map(parseSetCookie).find((cookie) => cookie.name === name)?.attributes['max-age'])
+    const days90 = 90 * 86_400
+    const opened = setCookies(tokens, pair)
+    expect(ageOf(opened, 'refresh_token_cookie')).toBe(days90)
+    expect(ageOf(opened, 'csrf_access_token')).toBe(days90)
+    const kept = await tokens.sessions.refresh(pair.refreshToken)
+    const next = await tokens.sessions.refresh(kept.refreshToken ?? pair.refreshToken)
+    expect(next.refreshToken).toBeNull()
+    expect(ageOf(setCookies(tokens, next), 'csrf_access_token')).toBeGreaterThanOrEqual(days90)
   })
 
   test('SET-01 where only access tokens are in cookies, the CSRF cookie lasts as long as they', async () => {

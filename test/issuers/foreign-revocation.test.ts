@@ -1,11 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { TokenConfig, TokenManager, type TokenPayload } from '../../packages/tokenlib/src/index.js'
+import {
+  TokenConfig,
+  TokenManager,
+  type TokenPayload,
+  type TrustedIssuer,
+} from '../../packages/tokenlib/src/index.js'
 import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { FOREVER, toRevocationKey, toStoredId } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
-import { createClock, NOW, SECRET } from '../helpers/manager.js'
+import { createClock, NOW, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { forge } from '../security/harness/forge.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
@@ -448,3 +453,24 @@ test.each(['PEM', 'JWK'])(
     }
   },
 )
+
+test('a logout ignores a token that another copy of this package refuses', async () => {
+  class OtherDecodeError extends Error {
+    readonly isTokenError = true
+    readonly code = 'TOKEN_INVALID'
+  }
+  // What @tokenlib/issuers is where it has an installation of its own, or was loaded as CommonJS.
+  const trusted = A.trust()
+  const issuer: TrustedIssuer = {
+    ...trusted,
+    connect: (manager) => ({
+      ...trusted.connect(manager),
+      toPayload() {
+        throw new OtherDecodeError('Token claim "sub" is missing or has the wrong type')
+      },
+    }),
+  }
+  const { tokens } = createReceiver([issuer])
+  expect(await outcomeOf(tokens.verify(TOKENS.a))).toBe('TOKEN_INVALID')
+  expect(await tokens.logout(withBearer(TOKENS.a))).toBeNull()
+})

@@ -3,7 +3,8 @@ import { TokenConfig, TokenManager, type TrustedIssuer } from '../../packages/to
 import type { Jwk } from '../../packages/tokenlib/src/kit.js'
 import { type IssuerOptions, trustIssuer } from '../../packages/issuers/src/index.js'
 import { createForeign } from '../helpers/foreign.js'
-import { SECRET } from '../helpers/manager.js'
+import { createClock, SECRET } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
 
 const A = createForeign('https://a.example')
 const B = createForeign('https://b.example')
@@ -221,4 +222,21 @@ test.each([
   )
   const withKey = new TokenConfig({ JWT_SECRET_KEY: SECRET, ...fields })
   expect(() => new TokenManager({ config: withKey, issuers: [A.trust()] })).not.toThrow()
+})
+
+test('an issuer keeps the demands that its options inherit', async () => {
+  class Demands {
+    get requiredClaims() {
+      return ['tenant']
+    }
+    get audience() {
+      return 'https://api.example'
+    }
+  }
+  const { audience: _audience, ...own } = A.options()
+  const issuer = trustIssuer(Object.assign(new Demands(), own))
+  expect(issuer.options.requiredClaims).toEqual(['tenant'])
+  const tokens = new TokenManager({ config, issuers: [issuer], clock: createClock() })
+  expect(await outcomeOf(tokens.verify(A.sign()))).toBe('TOKEN_INVALID')
+  expect(await outcomeOf(tokens.verify(A.sign({ tenant: 't' })))).toBe('ok')
 })

@@ -479,3 +479,31 @@ describe('a dependency that returns nothing is refused', () => {
     }
   })
 })
+
+describe('a policy that inherits', () => {
+  const derive = (base: object, own: object = { type: 'access' }) =>
+    Object.assign(Object.create(base) as object, own)
+
+  test.each<[demand: object, code: string]>([
+    [{ scopes: ['admin'] }, 'INSUFFICIENT_SCOPE'],
+    [{ anyScope: ['admin'] }, 'INSUFFICIENT_SCOPE'],
+    [{ fresh: true }, 'FRESH_TOKEN_REQUIRED'],
+    [{ locations: 'cookies' }, 'TOKEN_MISSING'],
+  ])('demands %o too', async (demand, code) => {
+    const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
+    const token = tokens.createAccessToken({ uid: 'u' })
+    await expect(tokens.require(derive(demand))(withBearer(token))).rejects.toMatchObject({ code })
+    if ('locations' in demand) return
+    await expect(tokens.verify(token, derive(demand))).rejects.toMatchObject({ code })
+  })
+
+  test('has its demands checked', () => {
+    const { tokens } = createManager()
+    expect(() => tokens.require(derive({ scopes: 'admin' }))).toThrow(TypeError)
+  })
+
+  test('leaves out no check', async () => {
+    const { tokens } = createManager()
+    await expect(tokens.require(derive({ optional: true }))(none())).rejects.toBeInstanceOf(MissingTokenError)
+  })
+})

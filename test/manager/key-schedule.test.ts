@@ -9,6 +9,7 @@ import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '
 import { naming } from '../helpers/naming.js'
 import { createKeyManager, inSeconds } from '../helpers/own-keys.js'
 import { outcomeOf } from '../helpers/revocable.js'
+import { forge } from '../security/harness/forge.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const ada = { uid: 'ada' }
@@ -324,4 +325,15 @@ test('a module that is loaded while there is no time can have a list that starts
   const tokens = new TokenManager({ config: new TokenConfig(), keys, clock: () => now })
   now = createClock()()
   expect(tokens.keys.current).toBe('a')
+})
+
+test('a key that goes on under another kid verifies a token without one, once its old kid has retired', async () => {
+  const { tokens, clock } = createKeyManager([
+    { ...a, retireAt: inSeconds(200) },
+    { ...a, kid: 'renamed', notBefore: inSeconds(100) },
+  ])
+  clock.seconds += 250
+  const claims = { sub: 'ada', type: 'access', iat: NOW + 240, exp: NOW + 600, jti: 'token' }
+  const token = forge({ algorithm: 'ES256', key: a.privateKey, claims })
+  expect(await outcomeOf(tokens.verify(token))).toBe('ok')
 })

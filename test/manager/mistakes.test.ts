@@ -10,6 +10,8 @@ import {
   TokenManager,
   type TokenPolicy,
 } from '../../packages/tokenlib/src/index.js'
+import { TokenModule } from '../../packages/tokenlib/src/frameworks/nest/index.js'
+import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, NOW, openToken, withBearer } from '../helpers/manager.js'
@@ -166,8 +168,33 @@ describe('a call that cannot be meant is told why', () => {
     for (const every of [1, '1d']) tokens.sockets.closeWhenInvalid(socket, upgrade, { every })()
   })
 
+  test('a list of issuers that is no list, before a key that is missing', () => {
+    const issuers = { issuer: 'https://id.example/' } as never
+    expect(() => new TokenManager({ config: new TokenConfig(), issuers })).toThrow(
+      naming('ConfigurationError', 'issuers must be a list'),
+    )
+  })
+
+  test('a client that is an address', () => {
+    for (const client of ['postgres://127.0.0.1/tokens', undefined, null] as never[]) {
+      expect(() => createPostgresStore(client)).toThrow(
+        naming('ConfigurationError', 'createPostgresStore', 'Pool'),
+      )
+    }
+  })
+
+  test('a module of Nest without options, and one that is given the manager itself', () => {
+    const { tokens } = createManager()
+    for (const options of [undefined, null, tokens] as never[]) {
+      expect(() => TokenModule.forRoot(options)).toThrow(naming('TypeError', 'TokenModule', '{ tokens }'))
+    }
+  })
+
   test('dependencies', async () => {
     const request = new Request('http://localhost/')
+    for (const unnamed of [() => 1, undefined, null] as never[]) {
+      expect(() => injectAll(unnamed)).toThrow(naming('TypeError', 'inject({ payload'))
+    }
     expect(() => enforceAll([])).toThrow(naming('TypeError', 'dependency'))
     expect(() => enforceAll([() => 1, 'x' as never])).toThrow(naming('TypeError', 'dependency'))
     for (const slip of [() => () => 1, async () => () => 1]) {

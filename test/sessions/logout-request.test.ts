@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenConfigOptions, TokenEvents } from '../../packages/tokenlib/src/index.js'
+import type { RequestSource, TokenConfigOptions, TokenEvents } from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 import { createRequest, csrfOf } from '../helpers/requests.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
@@ -226,4 +226,45 @@ test('a store that is gone is not a log-out', async () => {
   await store.close()
   expect(await outcomeOf(tokens.logout(post(access, csrf)))).toBe('REVOCATION_UNAVAILABLE')
   expect(loggedOut).toEqual([])
+})
+
+describe('a request is told apart from a payload', () => {
+  test.each<[kind: string, toRequest: (headers: Record<string, string>) => RequestSource]>([
+    ['a Fetch request', (headers) => new Request('http://localhost/', { method: 'POST', headers })],
+    ['a Node request', (headers) => ({ method: 'POST', url: '/', headers })],
+    [
+      'a view',
+      (headers) => ({
+        method: 'POST',
+        url: '/',
+        header: (name: string) => headers[name] ?? null,
+        body: async () => undefined,
+      }),
+    ],
+  ])('%s with properties that other middleware has set', async (_kind, toRequest) => {
+    const { tokens, isOver } = await logIn()
+    const victim = await tokens.verify((await tokens.sessions.open({ uid: 'grace' })).accessToken)
+    const { sid, jti, sub } = victim
+    // What a cookie says, for example: nothing about it is verified.
+    const request = Object.assign(toRequest({}), { sid, jti, sub })
+    expect(await tokens.logout(request)).toBeNull()
+    expect(await tokens.sessions.get(sid as string)).not.toBeNull()
+    expect(await isOver()).toBe(false)
+  })
+
+  test.each([
+    { headers: { 'x-a': 'b' }, header: 'c' },
+    { headers: { 'x-a': 'b' }, method: 'POST', url: '/' },
+  ])('a payload with the claims %o', async (claims) => {
+    const { tokens } = await logIn()
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada', ...claims })
+    expect(await tokens.logout(await tokens.verify(accessToken))).toHaveProperty('position')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+  })
+
+  test('a payload without an id and with such a claim is refused, like any other without one', async () => {
+    const { tokens } = await logIn()
+    const payload = { sub: 'ada', type: 'access', headers: {} }
+    await expect(tokens.logout(payload as never)).rejects.toThrow(TypeError)
+  })
 })

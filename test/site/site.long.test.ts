@@ -27,7 +27,7 @@ describe('the files of the site', () => {
   test('the reference has a page for each entry point', () => {
     const missing = listEntryPoints().filter(({ page }) => !existsSync(join(SITE, `reference/${page}.html`)))
     expect(missing).toEqual([])
-    const page = readFileSync(join(SITE, 'reference/stores/redis.html'), 'utf8')
+    const page = readFileSync(join(SITE, 'reference/redis.html'), 'utf8')
     expect(page).toContain('id="createredisstore"')
   })
 

@@ -116,8 +116,7 @@ export interface ConfiguredIssuer extends TrustedIssuer {
  */
 export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
   assertIssuerOptions(given)
-  // A copy: the application may still hold, and change, its own.
-  const options = Object.freeze({ ...given })
+  const options = copyOptions(given)
   const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options
   const owner = `issuer ${issuer}`
   const mapping = structuredClone(options.mapping ?? {})
@@ -175,6 +174,13 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
   }
   // The options may contain a password for the keys, which must not be logged.
   return Object.defineProperty(trusted, 'options', { enumerable: false })
+}
+
+// A copy, because the application may change its own object. Inherited options are copied too: none may get lost.
+function copyOptions(given: IssuerOptions): IssuerOptions {
+  const names = Object.keys(ISSUER_OPTIONS) as (keyof IssuerOptions)[]
+  const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
+  return Object.freeze(Object.fromEntries(known) as IssuerOptions)
 }
 
 // Throws `TypeError` or `ConfigurationError` for invalid options.

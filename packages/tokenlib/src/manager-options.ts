@@ -3,6 +3,7 @@ import { assertSchema, type ClaimsSchema } from './tokens/extra-claims.js'
 import type { TokenPayload } from './tokens/payload.js'
 import type { OwnKey } from './tokens/own-key.js'
 import type { TrustedIssuer } from './tokens/token-source.js'
+import { ConfigurationError } from './errors.js'
 import { assertOptions, type OptionNames } from './options.js'
 import type { RevocationStore } from './revocation/store.js'
 import type { ReadClientIp } from './revocation/session-options.js'
@@ -50,7 +51,13 @@ const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>>
   clock: true,
   randomBytes: true,
 }
-const MEANT_OPTIONS = { revocation: 'store', issuer: 'issuers', ip: 'clientIp', readIp: 'clientIp' }
+const MEANT_OPTIONS = {
+  revocation: 'store',
+  blocklist: 'store',
+  issuer: 'issuers',
+  ip: 'clientIp',
+  readIp: 'clientIp',
+}
 
 /** Throws `TypeError` for unknown options, and `ConfigurationError` for options that cannot work. */
 export function assertManagerOptions(
@@ -58,6 +65,7 @@ export function assertManagerOptions(
     | {
         readonly config?: TokenConfig
         readonly claims?: unknown
+        readonly issuers?: unknown
         readonly formatError?: FormatError | undefined
       }
     | undefined,
@@ -65,6 +73,10 @@ export function assertManagerOptions(
   // Unknown names first: they are often the configuration under another name.
   if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
   assertConfig(options)
+  // Before the keys: a manager whose issuers are no list would be told to set a secret.
+  if (options?.issuers !== undefined && !Array.isArray(options.issuers)) {
+    throw new ConfigurationError('issuers must be a list: new TokenManager({ config, issuers: [issuer] })')
+  }
   if (options?.claims !== undefined) assertSchema(options.claims)
   assertFormatError(options?.formatError)
 }

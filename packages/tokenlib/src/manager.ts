@@ -5,7 +5,7 @@ import { readToken, type RequestToken } from './http/read-token.js'
 import { type RequestSource, toRequestView } from './http/request-source.js'
 import { assertManagerOptions, type TokenManagerOptions } from './manager-options.js'
 import { createObservers, type TokenObserver } from './observer.js'
-import { assertOptions } from './options.js'
+import { parseOptions } from './options.js'
 import { settleQuietly } from './runtime.js'
 import type { Authenticator } from './requests/authenticate.js'
 import {
@@ -33,7 +33,6 @@ import {
 import { createVerifier } from './requests/verified-tokens.js'
 import { Blocklist, type RegisterTokenBlocklist } from './revocation/blocklist.js'
 import { connectStore } from './revocation/connect-store.js'
-import { parseText } from './revocation/revoker.js'
 import { createClientReader } from './revocation/session-options.js'
 import { createUserDescriber } from './sessions/describe-user.js'
 import { type ManagerHealth, readHealth } from './sessions/internals.js'
@@ -193,9 +192,7 @@ export class TokenManager<
     token: string,
     policy: VerifyOptions & Partial<WithHeader> = {},
   ): Promise<PolicyValue<TokenPayload<Output>>> {
-    assertOptions('verify()', policy, VERIFY_OPTIONS)
-    const { atLeast, ...demands } = policy
-    if (atLeast !== undefined) parseText('atLeast', atLeast)
+    const { atLeast, ...demands } = parseOptions('verify()', policy, VERIFY_OPTIONS)
     const { settings } = this.#authenticator
     const compiled = preparePolicy(settings, demands, 'verify()', VERIFY_POLICY_NAMES)
     const verified = await checkToken(this.#authenticator, compiled, token, atLeast)

@@ -6,6 +6,8 @@ export interface Kind<Value> {
   readonly expected: string
   /** Whether the option is required. */
   readonly isRequired?: boolean
+  /** Whether an inherited value is ignored, because nobody chose it here. */
+  readonly isOwn?: boolean
   readonly isValid: (value: unknown) => value is Value
   /** Parses the value of an environment variable. The result is checked like any other value. */
   readonly fromText: (text: string) => unknown
@@ -33,14 +35,27 @@ export function parseOptions<Options extends object>(
   assertOptions(owner, given, kinds, meant)
   const parsed: Record<string, unknown> = {}
   for (const [name, kind] of Object.entries<Kind<unknown>>(kinds)) {
-    // Ignore inherited members: nobody chose an inherited `skipRevocation`.
-    const value: unknown = Object.hasOwn(given, name) ? given[name as keyof Options] : undefined
+    const value = readOption(given, name, kind.isOwn)
     if (value === undefined ? kind.isRequired === true : !kind.isValid(value)) {
       throw new TypeError(`${name} must be ${kind.expected}`)
     }
     if (value !== undefined) parsed[name] = Array.isArray(value) ? (value as unknown[]).slice() : value
   }
   return parsed as Options
+}
+
+// Options may inherit from a class or from other options: ignoring an inherited requirement would open a route. Members of
+// Object.prototype do not count: they are pollution.
+function readOption(given: object, name: string, isOwn = false): unknown {
+  for (let at: object | null = given; at !== null && at !== Object.prototype; at = toPrototype(at)) {
+    if (Object.hasOwn(at, name)) return given[name as never]
+    if (isOwn) return undefined
+  }
+  return undefined
+}
+
+function toPrototype(value: object): object | null {
+  return Object.getPrototypeOf(value) as object | null
 }
 
 /** A kind for values that pass a test. */
@@ -99,6 +114,9 @@ export const flag: Kind<boolean> = kindOf(
   (value) => typeof value === 'boolean',
   (value) => BOOLEANS[value.trim().toLowerCase()] ?? value,
 )
+
+/** A flag that leaves a check out: only one of the options themselves counts. */
+export const ownFlag: Kind<boolean> = { ...flag, isOwn: true }
 
 /** A function. */
 export function callable<Value extends (...args: never[]) => unknown>(): Kind<Value> {

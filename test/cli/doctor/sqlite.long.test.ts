@@ -115,9 +115,12 @@ describe('doctor and a SQLite file', () => {
 
   test('a file that does not exist is not created', async () => {
     const other = join(folder, 'other.db')
-    const { exitCode, levels } = await runDoctor(['--json', '--store', `sqlite:${other}`])
+    const { exitCode, find } = await runDoctor(['--json', '--store', `sqlite:${other}`])
     expect(exitCode).toBe(3)
-    expect(levels['store-reachable']).toBe('error')
+    expect(find('store-reachable')).toMatchObject({
+      level: 'error',
+      fix: expect.stringContaining('Check the path'),
+    })
     expect(existsSync(other)).toBe(false)
   })
 

@@ -122,10 +122,12 @@ const UNKNOWN_STORE: Finding = notSeen(
 )
 
 function toUnreachable(error: CommandError, endpoint: Endpoint): Finding {
-  const where = endpoint.host === null ? '' : ` of ${toPlace(endpoint)}`
   return createFinding('store-reachable', 'error', {
     title: `${error.message}.`,
     detail: 'While the store does not answer, guarded routes answer 503.',
-    fix: `Check the address${where}, the password, the firewall and that the server runs.`,
+    fix:
+      endpoint.host === null
+        ? 'Check the path, who may open it and, if it is a socket, that the server runs.'
+        : `Check the address of ${toPlace(endpoint)}, the password, the firewall and that the server runs.`,
   })
 }

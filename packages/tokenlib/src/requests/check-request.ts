@@ -1,6 +1,6 @@
 import type { TokenPayload, TokenType } from '../tokens/payload.js'
 import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
-import { flag, type OptionKinds, parseOptions } from '../options.js'
+import { type OptionKinds, ownFlag, parseOptions } from '../options.js'
 import { attach, readAttached, type RequestView } from '../http/view.js'
 import type { Position } from '../revocation/store.js'
 import { type Authenticator, authenticate, authenticateToken, nameScopes } from './authenticate.js'
@@ -123,7 +123,10 @@ export function verifyWithoutRevocation(
   return payload
 }
 
-const UNREVOKED_OPTIONS: OptionKinds<UnrevokedOptions> = { type: TOKEN_POLICY_NAMES.type, allowExpired: flag }
+const UNREVOKED_OPTIONS: OptionKinds<UnrevokedOptions> = {
+  type: TOKEN_POLICY_NAMES.type,
+  allowExpired: ownFlag,
+}
 
 function readSubject({ payload }: VerifiedToken): string {
   return payload.sub

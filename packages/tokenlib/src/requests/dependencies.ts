@@ -137,6 +137,7 @@ export function createInjector<Source, Named extends NamedDependencies>(
   dependencies: Named,
   reader: RequestReader<Source>,
 ): Injector<Source, DependencyValues<Named>> {
+  assertNamed(dependencies)
   const names = Object.keys(dependencies)
   const calls = toCalls(Object.values(dependencies))
   const lanes = toLanes(Object.values(dependencies))
@@ -205,6 +206,11 @@ function toCalls(
 ): readonly ((view: RequestView) => Promise<unknown>)[] {
   if (dependencies.length === 0) throw new TypeError('At least one dependency is needed')
   return dependencies.map(callDependency)
+}
+
+function assertNamed(dependencies: unknown): void {
+  if (typeof dependencies === 'object' && dependencies !== null) return
+  throw new TypeError('inject takes dependencies by name: inject({ payload: tokens.accessTokenRequired })')
 }
 
 /** Calls a dependency, whoever wrote it, and checks what it returns; `TypeError` for what is no function. */

@@ -17,6 +17,7 @@ import {
   listOf,
   oneOrMore,
   type OptionKinds,
+  ownFlag,
   parseOptions,
   text,
 } from '../options.js'
@@ -176,7 +177,7 @@ export const TOKEN_POLICY_NAMES: OptionKinds<TokenDemands> = {
   scopes: scopeList,
   anyScope: scopeList,
   issuer: issuerList,
-  skipRevocation: flag,
+  skipRevocation: ownFlag,
 }
 
 /** The fields of the policy in `VerifyOptions`. */
@@ -195,8 +196,8 @@ const POLICY_KINDS: OptionKinds<RequirePolicy> = {
   ...VERIFY_POLICY_NAMES,
   // An empty list looks nowhere: no token is found.
   locations: oneOrMore(choice(TOKEN_LOCATIONS), 0),
-  csrf: flag,
-  optional: flag,
+  csrf: ownFlag,
+  optional: ownFlag,
 }
 
 const READ_KINDS = { type: POLICY_KINDS.type, locations: POLICY_KINDS.locations }

@@ -161,15 +161,13 @@ function readMaxAge(config: TokenConfig, { exp, iat, remember }: Record<string, 
   return typeof exp === 'number' && typeof iat === 'number' ? Math.max(0, exp - iat) : MAX_COOKIE_AGE
 }
 
-// A session outlives its access tokens: a refresh that brings only a new access token must not shorten the life of the
-// value that the refresh cookie needs.
+// A session outlives its access tokens, and an access token does not say for how long: a refresh that brings only a new one
+// must not shorten the life of the value that the refresh cookie needs. Without its token the value is worth nothing.
 function readCsrfMaxAge(config: TokenConfig, claims: Record<string, unknown>): number | null {
   const maxAge = readMaxAge(config, claims)
+  if (maxAge === null || config.JWT_COOKIE_MAX_AGE !== null || claims['type'] === 'refresh') return maxAge
   const isShared = claims['sid'] !== undefined && config.hasLocation('cookies', 'refresh')
-  if (maxAge === null || config.JWT_COOKIE_MAX_AGE !== null) return maxAge
-  if (claims['type'] === 'refresh' || !isShared) return maxAge
-  const lifetime = config.JWT_REFRESH_TOKEN_EXPIRES
-  return Math.max(maxAge, lifetime === false ? MAX_COOKIE_AGE : parseDuration(lifetime))
+  return isShared ? MAX_COOKIE_AGE : maxAge
 }
 
 /** The claims of a token that the application has just made, or has verified: they are read, not checked. */

@@ -1,4 +1,4 @@
-import { CsrfError, isTokenError, TokenDecodeError } from '../errors.js'
+import { CsrfError, isOutage, isTokenError } from '../errors.js'
 import {
   assertClaims,
   type ClaimRules,
@@ -62,12 +62,20 @@ export function createLogout(authenticator: Authenticator): Logout {
     isPayload(source) ? logOutToken(source, options) : logOutRequest(source, options)) as Logout
 }
 
-// A request has neither; a payload may have claims of any name, including `headers`.
+// Recognised by what only a request has: a payload may have claims of any name, including `headers`, and other middleware
+// may have put an unverified `sid` on a request.
 function isPayload(source: RequestSource | LogoutPayload): source is LogoutPayload {
   // Neither: the revoker rejects it as an invalid payload.
   if (typeof source !== 'object' || source === null) return true
-  const { jti, sid } = source as LogoutPayload
-  return typeof jti === 'string' || typeof sid === 'string' || !('headers' in source || 'header' in source)
+  if (!('headers' in source || 'header' in source)) return true
+  const { header, headers, method, url } = source as Partial<RequestView & Pick<Request, 'headers'>>
+  // JSON has no functions.
+  const { get } = (headers ?? {}) as Partial<Headers>
+  if (typeof header === 'function' || typeof get === 'function') return false
+  // What a dependency returns is frozen, and a request never is.
+  if (!Object.isFrozen(source) && typeof method === 'string' && typeof url === 'string') return false
+  const { jti, sid, sub } = source as LogoutPayload
+  return [jti, sid, sub].some((claim) => typeof claim === 'string')
 }
 
 async function endSessions(
@@ -143,7 +151,7 @@ async function findTokens(
     try {
       found.push(...(await readPlace(view, { type, location }, reading)))
     } catch (error) {
-      if (!isDecodeError(error)) throw error
+      if (!isRefusal(error)) throw error
     }
   }
   return found
@@ -204,7 +212,7 @@ async function openGenuine(
     if (source.issuer !== null) assertClaims(claims, toAddressRules(source.rules), now() / 1000)
     return opened
   } catch (error) {
-    if (isDecodeError(error)) return null
+    if (isRefusal(error)) return null
     throw error
   }
 }
@@ -254,6 +262,7 @@ function toUnsafe(view: RequestView): RequestView {
   return { method: '', url: view.url, header: (name) => view.header(name), body: () => view.body() }
 }
 
-function isDecodeError(error: unknown): boolean {
-  return isTokenError(error) && error instanceof TokenDecodeError
+// By its code: an issuer may come from another copy of this package.
+function isRefusal(error: unknown): boolean {
+  return isTokenError(error) && !isOutage(error)
 }

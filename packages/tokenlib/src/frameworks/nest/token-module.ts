@@ -105,6 +105,7 @@ export class TokenModule implements OnModuleInit, OnApplicationShutdown {
   static forRoot<Input extends object, Output extends object, Subject>(
     options: TokenSource<Input, Output, Subject> & TokenModuleExtras,
   ): DynamicModule {
+    assertSource(options)
     const { name: _name, global: _global, ...source } = options
     const tokens = toManager(source as TokenSource<Input, Output, Subject>)
     return createModule(options, { useFactory: () => tokens })
@@ -149,6 +150,7 @@ const CLOSED =
 function toManager<Input extends object, Output extends object, Subject>(
   source: TokenSource<Input, Output, Subject>,
 ): TokenManager<Input, Output, Subject> {
+  assertSource(source)
   if (!('tokens' in source)) {
     const tokens = new TokenManager(source)
     built.add(tokens)
@@ -157,6 +159,11 @@ function toManager<Input extends object, Output extends object, Subject>(
   assertOptions('TokenModule.forRoot()', source, { tokens: true })
   // A choice has the dependencies of a manager, which is what guards and parameters take from the container.
   return source.tokens as TokenManager<Input, Output, Subject>
+}
+
+function assertSource(source: unknown): void {
+  if (typeof source === 'object' && source !== null && !(source instanceof TokenManager)) return
+  throw new TypeError('TokenModule takes { tokens }, or the options of a manager: { config, store }')
 }
 
 function createModule(

@@ -54,11 +54,13 @@ export function toDatabase(client: PostgresClient, namedStatements: boolean): Da
 type Run = (statement: string, values: Value[]) => PromiseLike<readonly unknown[]>
 
 function toRun(client: PostgresClient, namedStatements: boolean): Run {
-  if ('unsafe' in client && typeof client.unsafe === 'function') {
+  // The address of a server is a string, and `in` throws for strings.
+  const isObject = client instanceof Object
+  if (isObject && 'unsafe' in client && typeof client.unsafe === 'function') {
     // Prepared by a name, unless the application told its client not to: without, `postgres` needs two round trips.
     return (statement, values) => client.unsafe(statement, values, { prepare: true })
   }
-  if ('query' in client && typeof client.query === 'function') {
+  if (isObject && 'query' in client && typeof client.query === 'function') {
     // Without a name by default: behind a pooler, the next statement may reach a connection that does not know it.
     const name = namedStatements ? createNames() : (text: string) => text
     return async (statement, values) => (await client.query(name(statement), values)).rows
