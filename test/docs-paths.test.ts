@@ -12,6 +12,7 @@ const documents = [
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
     .map((path) => join('docs', path)),
+  ...['cli', 'client', 'console', 'contracts', 'issuers'].map((name) => `packages/${name}/README.md`),
 ]
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')

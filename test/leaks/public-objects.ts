@@ -189,7 +189,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       { kind: 'a password', text: PASSWORD },
     ],
     answers: {
-      createTokenPair: [pair],
+      'sessions.open': [pair],
       setCookies: [tokenlib.setCookies(tokens, pair)],
       setAccessCookies: [tokenlib.setAccessCookies(tokens, pair.accessToken)],
       setRefreshCookies: [tokenlib.setRefreshCookies(tokens, pair.refreshToken)],

@@ -179,7 +179,7 @@ test('a description that never comes uses nothing up', async () => {
 test('a claim beside the claims is refused, and told where it goes', async () => {
   const { tokens } = createRevocable({}, { describeUser: () => ({ role: 'admin' }) as object })
   await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(
-    '"role" is none of claims, scopes, audience, access, refresh; a claim goes into claims',
+    'unknown member "role". Known members: claims, scopes, audience, access, refresh. Put extra claims into claims',
   )
 })
 

@@ -4,37 +4,37 @@ import { ALGORITHMS, assertOptions, isHmac, isNonEmptyString, type OptionNames }
 import { assertMapping, type ClaimMapping, isTextOrList } from './profile.js'
 
 /**
- * An application that this one replaces: the access tokens that it has issued stay valid until they expire.
+ * The options for tokens of your previous application: its access tokens stay valid until they expire.
  *
- * Its keys must be others than those of new tokens, so that neither kind of token can pass for the other.
+ * Its keys must differ from the keys of new tokens, so that neither kind of token can pass for the other.
  */
 export interface LegacyIssuerOptions {
-  /** The exact text of `iss` in its tokens or, with `withoutIss`, a name that stands for it in payloads and revocations. */
+  /** The exact `iss` of its tokens or, with `withoutIss`, a name to use in payloads and revocations. */
   readonly issuer: string
-  /** Whether its tokens have no `iss`. One issuer of a manager may be like that. */
+  /** Whether its tokens have no `iss`. Only one issuer of a manager may set this. */
   readonly withoutIss?: boolean | undefined
-  /** The secret, or several, that its tokens are signed with; or `publicKey`. */
+  /** The secret or secrets that its tokens are signed with. Set this or `publicKey`. */
   readonly secret?: SecretMaterial | readonly SecretMaterial[] | undefined
-  /** The public key, or several, that verify its tokens; or `secret`. */
+  /** The public key or keys that verify its tokens. Set this or `secret`. */
   readonly publicKey?: KeyMaterial | readonly KeyMaterial[] | undefined
-  /** What its tokens are signed with. Default `HS256`; required with `publicKey`. */
+  /** The algorithm of its tokens. Default `HS256`; required with `publicKey`. */
   readonly algorithm?: Algorithm | undefined
-  /** Whether a secret may be shorter than its algorithm demands: 16 bytes or more, and not a published one. */
+  /** Allows a secret that is too short for its algorithm: at least 16 bytes, and not a published one. */
   readonly allowWeakSecret?: boolean | undefined
-  /** The moment from which on none of its tokens is accepted: a `Date`, or ISO 8601 (`'2027-01-31'`, in UTC). */
+  /** When to stop accepting its tokens: a `Date`, or ISO 8601 (`'2027-01-31'`, in UTC). */
   readonly acceptUntil: Date | string
   /** How long its access tokens live. Longer-lived tokens are not treated as access tokens. */
   readonly maxTokenAge: Duration
   /**
-   * Whether its keys sign nothing but access tokens. Needed for tokens without `iat`, unless `mapping.access` tells them
-   * apart: when such a refresh token is about to expire, it cannot be told from an access token.
+   * Whether its keys sign only access tokens. Needed for tokens without `iat`, unless `mapping.access` tells them apart: a
+   * refresh token without `iat` that is about to expire looks like an access token.
    */
   readonly onlyAccessTokens?: boolean | undefined
-  /** Whom its tokens must be for. Left out, a token must have no `aud`. */
+  /** Who its tokens must be for. If left out, tokens must not have an `aud`. */
   readonly audience?: string | readonly string[] | undefined
-  /** Which of its claims have the meaning of ours; `user.id` is the member `id` of the claim `user`. */
+  /** Maps its claims to ours. `user.id` is the member `id` of the claim `user`. */
   readonly mapping?: ClaimMapping | undefined
-  /** Claims that every token must have, beside the id of the user. */
+  /** Claims that every token must have, in addition to the user's id. */
   readonly requiredClaims?: readonly string[] | undefined
   /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
@@ -68,7 +68,7 @@ const MEANT_OPTIONS = {
   sub: 'mapping',
 }
 
-/** Options of a legacy issuer that were checked, with their defaults. */
+/** Validated options of a legacy issuer, with defaults. */
 export interface LegacySettings {
   readonly issuer: string
   readonly isWithoutIss: boolean
@@ -84,7 +84,7 @@ export interface LegacySettings {
   readonly requiredClaims: readonly string[]
 }
 
-/** Checked options; throws `TypeError` or `ConfigurationError`. */
+/** Validates options. Throws `TypeError` or `ConfigurationError`. */
 export function parseLegacyOptions(options: LegacyIssuerOptions): LegacySettings {
   const issuer = (options as Partial<LegacyIssuerOptions> | null)?.issuer
   const owner = isNonEmptyString(issuer) ? `issuer ${issuer}` : 'trustLegacyIssuer()'
@@ -110,7 +110,7 @@ export function parseLegacyOptions(options: LegacyIssuerOptions): LegacySettings
   const secrets = toMaterials(options.secret)
   const publicKeys = toMaterials(options.publicKey)
   if ((secrets.length === 0) === (publicKeys.length === 0)) fail('needs either secret or publicKey')
-  // Without it, the tokens of a long-lived application would be accepted for as long as somebody had guessed.
+  // Required: there is no safe default for how long an application's tokens should be accepted.
   if (options.maxTokenAge === undefined) fail('needs maxTokenAge: how long its access tokens live')
   return {
     issuer,
@@ -138,17 +138,17 @@ function parseAlgorithm(
   fail: (problem: string) => never,
 ): Algorithm {
   const algorithm = given ?? (isSecret ? 'HS256' : fail('publicKey needs algorithm'))
-  // A public key must never be taken for a secret.
+  // A public key must never be used as a secret.
   if (!Object.hasOwn(ALGORITHMS, algorithm) || isHmac(algorithm) !== isSecret) {
     fail(`algorithm must be one that is verified with a ${isSecret ? 'secret' : 'public key'}`)
   }
   return algorithm
 }
 
-// A date, or a moment with its time zone: without one, it would depend on the machine.
+// A date, or a time with a time zone: without one, the meaning would depend on the machine.
 const ISO_MOMENT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-// One that is over is no mistake: a process that starts on the next day must not fail.
+// A time in the past is allowed: a process that starts the next day must not fail.
 function parseAcceptUntil(given: unknown, fail: (problem: string) => never): number {
   const isMoment = given instanceof Date || (typeof given === 'string' && ISO_MOMENT.test(given))
   const moment = isMoment ? new Date(given).getTime() : Number.NaN
@@ -165,10 +165,10 @@ function isDayOfCalendar(day: string): boolean {
   return Number.isFinite(start) && new Date(start).toISOString().startsWith(day)
 }
 
-// Longer than tokens of applications live; an acceptance of many years would be forgotten.
+// Longer than any application's tokens should live; a longer acceptance would be forgotten.
 const MAX_ACCEPTANCE_DAYS = 400
 
-/** Throws `ConfigurationError` if the acceptance ends in years. `now` is in epoch milliseconds, 0 if the runtime has no time yet. */
+/** Throws `ConfigurationError` if `acceptUntil` is too far ahead. `now` is in epoch milliseconds, 0 if the runtime has no time yet. */
 export function assertNearEnd({ issuer, acceptUntil }: LegacySettings, now: number): void {
   // Workers have no time while a module is loaded.
   if (now === 0 || acceptUntil * 1000 <= now + MAX_ACCEPTANCE_DAYS * 86_400_000) return

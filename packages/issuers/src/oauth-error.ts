@@ -8,7 +8,7 @@ export function invalidRequest(message: string): RefusedRequest {
   return new RefusedRequest(400, 'invalid_request', message)
 }
 
-// The specifications have one code for all of them.
+// The specifications have one code for all of these.
 const ROUTER_CODES: ReadonlySet<string> = new Set([
   'MEDIA_TYPE_UNSUPPORTED',
   'METHOD_NOT_ALLOWED',
@@ -16,7 +16,7 @@ const ROUTER_CODES: ReadonlySet<string> = new Set([
   'REQUEST_TOO_LARGE',
 ])
 
-/** What the specification of an endpoint calls a refusal, also one by the router. */
+/** The error code of a refusal, including refusals by the router. */
 export function toOAuthCode({ code }: RefusedRequest): string {
   return ROUTER_CODES.has(code) ? 'invalid_request' : code
 }

@@ -11,12 +11,12 @@ import {
 } from 'tokenlib/kit'
 
 /**
- * What the tokens of an issuer look like: `oidc-access`, access tokens of an identity provider; `at+jwt`, those after
- * RFC 9068; `tokenlib`, tokens of another application that uses this library.
+ * How to recognise the access tokens of an issuer: `oidc-access` for identity providers, `at+jwt` for tokens that follow
+ * RFC 9068, `tokenlib` for another application that uses this library.
  */
 export type IssuerProfile = 'oidc-access' | 'at+jwt' | 'tokenlib'
 
-/** Which claims of an issuer's tokens have the meaning of ours. */
+/** Maps the claims of an issuer's tokens to ours. */
 export interface ClaimMapping {
   /** The id of the user. Default `sub`. */
   readonly sub?: string
@@ -24,11 +24,11 @@ export interface ClaimMapping {
   readonly sid?: string
   /** The id of the token. Default `jti`. */
   readonly jti?: string
-  /** Whom the token is for. Default `aud`. */
+  /** Who the token is for. Default `aud`. */
   readonly aud?: string
-  /** The scopes, as a list or a text with spaces: the first of these claims that a token has. Default `permissions`, `scp`, `scope`. */
+  /** The scopes, as a list or a string with spaces: the first of these claims that a token has. Default `permissions`, `scp`, `scope`. */
   readonly scopes?: string | readonly string[]
-  /** What tells an access token from other tokens of the issuer: a claim, and its value in an access token. */
+  /** What distinguishes an access token from the issuer's other tokens: a claim, and its value in access tokens. */
   readonly access?: { readonly claim: string; readonly value: string }
 }
 
@@ -41,7 +41,7 @@ const MAPPING_NAMES: OptionNames<ClaimMapping> = {
   access: true,
 }
 
-/** Throws `TypeError`, or what `fail` throws, for a mapping that names no claims. */
+/** Throws `TypeError`, or what `fail` throws, for an invalid mapping. */
 export function assertMapping(owner: string, mapping: ClaimMapping, fail: (problem: string) => never): void {
   assertOptions(`mapping of ${owner}`, mapping, MAPPING_NAMES, {
     audience: 'aud',
@@ -63,19 +63,19 @@ export function assertMapping(owner: string, mapping: ClaimMapping, fail: (probl
   }
 }
 
-/** Whether a value is a non-empty text, or a list of at least one. */
+/** Whether a value is a non-empty string, or a non-empty list of them. */
 export function isTextOrList(value: unknown): boolean {
   const list: readonly unknown[] = Array.isArray(value) ? value : [value]
   return list.length > 0 && list.every(isNonEmptyString)
 }
 
-/** Everything that turns the claims of an issuer's tokens into a payload. */
+/** The rules that turn the claims of an issuer's tokens into a payload. */
 export interface ProfileRules {
   readonly profile: IssuerProfile
   readonly mapping: ClaimMapping
-  /** Before every `sub`, so that the users of two issuers are never the same user. */
+  /** Prepended to every `sub`, so that users of two issuers never have the same id. */
   readonly subjectPrefix: string
-  /** The claim that names the user in our own tokens: here too, it is always the same as `sub`. */
+  /** The claim that names the user in our own tokens. Here too, it always equals `sub`. */
   readonly identityClaim: string
   /** Seconds after `auth_time` for which a token counts as fresh; `null` for never. */
   readonly freshFor: number | null
@@ -85,8 +85,8 @@ export interface ProfileRules {
 export const AT_JWT_CLAIMS: readonly string[] = ['exp', 'iat', 'jti', 'client_id']
 
 /**
- * The payload that verified claims of an issuer stand for, or `TokenDecodeError`. `toId` makes the id of a token that has
- * none, which could not be revoked by itself otherwise.
+ * Turns verified claims of an issuer into a payload, or throws `TokenDecodeError`. `toId` creates an id for a token without
+ * one, so that it can be revoked individually.
  */
 export function toIssuerPayload(
   claims: Readonly<Record<string, unknown>>,
@@ -100,7 +100,7 @@ export function toIssuerPayload(
   if (!isNonEmptyString(user)) throw invalidClaim(subject)
   const sub = subjectPrefix + user
   if (profile === 'tokenlib') {
-    // A refresh token is for its issuer alone.
+    // Only its issuer may use a refresh token.
     if (claims['type'] !== 'access') throw new TokenDecodeError('Token is not an access token')
     const jti = claims['jti'] === undefined ? toId?.() : claims['jti']
     const ids = jti === undefined ? { sub } : { sub, jti }
@@ -116,7 +116,7 @@ export function toIssuerPayload(
   assertAccessToken(claims, mapping.access)
   const draft = copyOthers(claims)
   draft['sub'] = sub
-  // The application may look up users by it: a claim of the issuer must not name one of ours.
+  // The application may look up users by this claim, so the issuer must not set it to one of our users.
   draft[rules.identityClaim] = sub
   draft['type'] = 'access'
   setClaim(draft, 'sid', claims[mapping.sid ?? 'sid'])
@@ -127,7 +127,7 @@ export function toIssuerPayload(
   return toTokenPayload(draft, 'sub')
 }
 
-// Claims with a meaning in our tokens that they do not have in the tokens of other issuers.
+// Claims that have a special meaning only in our own tokens.
 const OWN_CLAIMS = new Set([
   'type',
   'fresh',
@@ -142,7 +142,7 @@ const OWN_CLAIMS = new Set([
   'aud',
 ])
 
-/** Claims of a payload that are not read from a token, unless its issuer uses this library. */
+/** Payload claims that are not read from a token, unless its issuer uses this library. */
 export const NOT_IN_OTHER_TOKENS: readonly string[] = [
   'type',
   'fresh',
@@ -153,12 +153,12 @@ export const NOT_IN_OTHER_TOKENS: readonly string[] = [
   'remember',
 ]
 
-/** The claims that do not mean something else in our tokens. */
+/** The claims without a special meaning in our tokens. */
 export function copyOthers(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(claims).filter(([name]) => !OWN_CLAIMS.has(name)))
 }
 
-/** Sets a claim that is there. */
+/** Sets a claim if it has a value. */
 export function setClaim(draft: Record<string, unknown>, name: string, value: unknown): void {
   if (value !== undefined && value !== null) draft[name] = value
 }
@@ -181,13 +181,13 @@ function assertAccessToken(
     declared !== undefined || Object.hasOwn(claims, 'token_use') || Object.hasOwn(claims, 'typ')
   const isOther =
     NOT_IN_ACCESS_TOKENS.some((name) => Object.hasOwn(claims, name)) ||
-    // Keycloak up to 24 puts the nonce of the login into access tokens too, and marks them as such.
+    // Keycloak up to 24 puts the login's nonce into access tokens too, and marks them as access tokens.
     (Object.hasOwn(claims, 'nonce') && !isExplicit)
   if (isDeclared && !isOther && use === 'access' && (typ === undefined || typ === 'Bearer')) return
   throw new TokenDecodeError('Token is not an access token')
 }
 
-// Keycloak writes "DPoP" into an access token that is bound to a key. Its `cnf` is what makes it unfit for a bearer.
+// Keycloak writes "DPoP" into an access token that is bound to a key. Its `cnf` is why it is not a bearer token.
 function readKind({ typ, cnf }: Readonly<Record<string, unknown>>): unknown {
   return typ === 'DPoP' && cnf !== undefined ? 'Bearer' : typ
 }
@@ -196,7 +196,7 @@ const NOT_IN_ACCESS_TOKENS = ['at_hash', 'c_hash', 's_hash', 'events']
 
 const SCOPE_CLAIMS: readonly string[] = ['permissions', 'scp', 'scope']
 
-/** The scopes in the first of the claims that is there: a list, or a text with spaces. */
+/** The scopes from the first of the claims that exists: a list, or a string with spaces. */
 export function readScopes(
   claims: Readonly<Record<string, unknown>>,
   names: string | readonly string[] = SCOPE_CLAIMS,

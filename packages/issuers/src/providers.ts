@@ -3,15 +3,15 @@ import { assertOptions, isNonEmptyString, type OptionNames } from 'tokenlib/kit'
 import { REMOTE_OPTIONS, type RemoteKeysOptions } from './keys/key-source.js'
 import { type ConfiguredIssuer, type IssuerOptions, trustIssuer } from './trust-issuer.js'
 
-/** What can be set for every provider. For everything else, pass the `options` of what is returned to `trustIssuer()`. */
+/** Options that every provider has. To change anything else, pass the `options` of the result to `trustIssuer()`. */
 export interface ProviderOptions {
-  /** Stands before every `sub`. Required as soon as a manager accepts tokens from more than one source. */
+  /** Prepended to every `sub`. Required if a manager accepts tokens from more than one source. */
   readonly subjectPrefix?: string | undefined
-  /** How long after `iat` a token is accepted at most. Default `24h`. */
+  /** The maximum time after `iat` that a token is accepted. Default `24h`. */
   readonly maxTokenAge?: Duration | undefined
   /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
-  /** How long after `auth_time` a token counts as fresh. Left out, none does. */
+  /** How long after `auth_time` a token counts as fresh. If left out, no token is fresh. */
   readonly freshFor?: Duration | undefined
   /** How the keys of the provider are fetched. */
   readonly remoteKeys?: RemoteKeysOptions | undefined
@@ -19,15 +19,15 @@ export interface ProviderOptions {
 
 /** The options of `auth0()`. */
 export interface Auth0Options extends ProviderOptions {
-  /** The domain of the tenant, or the custom domain that the applications log in with: `example.eu.auth0.com`. */
+  /** The domain of the tenant, or the custom domain that applications use to log in: `example.eu.auth0.com`. */
   readonly domain: string
   /** The identifier of the API. */
   readonly audience: string | readonly string[]
-  /** The token profile of the API: `rfc9068` has a `typ` of its own and a `jti`. Default `auth0`. */
+  /** The token profile of the API: `rfc9068` tokens have their own `typ` and a `jti`. Default `auth0`. */
   readonly tokenProfile?: 'auth0' | 'rfc9068' | undefined
   /**
-   * The claim with the scopes: `scope` has those that the application was granted, `permissions` all that the user has.
-   * Default `scope`.
+   * The claim with the scopes: `scope` has what the application was granted, `permissions` everything that the user may
+   * do. Default `scope`.
    */
   readonly scopes?: 'scope' | 'permissions' | undefined
 }
@@ -48,7 +48,7 @@ export interface EntraOptions extends ProviderOptions {
   readonly tenantId: string
   /** The application ID of the API, a GUID; with version 1.0 its application ID URI: `api://…`. */
   readonly audience: string | readonly string[]
-  /** `requestedAccessTokenVersion` in the manifest of the API; 2 is the default here, 1 where the manifest has `null`. */
+  /** `requestedAccessTokenVersion` in the manifest of the API; 1 if the manifest has `null`. Default 2. */
   readonly version?: 1 | 2 | undefined
 }
 
@@ -101,7 +101,7 @@ const OKTA: OptionNames<OktaOptions> = {
   subject: true,
 }
 
-// How keys are requested is set in one place.
+// One place decides how keys are requested.
 const MEANT_OPTIONS = Object.fromEntries(Object.keys(REMOTE_OPTIONS).map((name) => [name, 'remoteKeys']))
 
 /**
@@ -116,7 +116,7 @@ export function auth0(options: Auth0Options): ConfiguredIssuer {
   assertDomain('auth0()', domain)
   assertOneOf('auth0(): tokenProfile', tokenProfile, ['auth0', 'rfc9068'])
   assertOneOf('auth0(): scopes', scopes, ['scope', 'permissions'])
-  // The slash is a part of its `iss`.
+  // The trailing slash is part of its `iss`.
   const issuer = `https://${domain}/`
   const isStandard = tokenProfile === 'rfc9068'
   return trustIssuer({
@@ -124,7 +124,7 @@ export function auth0(options: Auth0Options): ConfiguredIssuer {
     audience,
     profile: isStandard ? 'at+jwt' : 'oidc-access',
     mapping: { scopes },
-    // Which client asked for the token; RFC 9068 requires the same of its `client_id`.
+    // The client that requested the token; RFC 9068 requires `client_id` for the same purpose.
     requiredClaims: isStandard ? [] : ['azp'],
   })
 }
@@ -146,7 +146,7 @@ export function cognito(options: CognitoOptions): ConfiguredIssuer {
     algorithms: ['RS256'],
     mapping: {
       aud: 'client_id',
-      // The same in all tokens that one refresh token brought: one login.
+      // The same in all tokens from one refresh token, so it identifies a login.
       sid: 'origin_jti',
       scopes: 'scope',
       access: { claim: 'token_use', value: 'access' },
@@ -154,14 +154,14 @@ export function cognito(options: CognitoOptions): ConfiguredIssuer {
   })
 }
 
-/** The access tokens of an API that is registered in one tenant of Microsoft Entra ID. */
+/** The access tokens of an API in one tenant of Microsoft Entra ID. */
 export function entra(options: EntraOptions): ConfiguredIssuer {
   assertOptions('entra()', options, ENTRA, MEANT_OPTIONS)
   const { tenantId, audience, version = 2 } = options
   if (['common', 'organizations', 'consumers'].includes(tenantId)) {
     throw new ConfigurationError(
       `entra(): tenantId must be the id of one tenant, not "${tenantId}": the "iss" of a token names the tenant of its ` +
-        'user. List one entra() for each tenant whose users may come',
+        'user. List one entra() for each tenant whose users you accept',
     )
   }
   assertText('entra(): tenantId', tenantId, /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
@@ -177,13 +177,13 @@ export function entra(options: EntraOptions): ConfiguredIssuer {
     // Its keys have no `alg`.
     algorithms: ['RS256'],
     mapping: {
-      // The same in every application of the tenant; `sub` differs from application to application.
+      // The same in every application of the tenant, while `sub` differs in each.
       sub: 'oid',
       jti: 'uti',
-      // What a client may do for a user; without one, what it may do itself.
+      // What a client may do on behalf of a user; without a user, what the client itself may do.
       scopes: ['scp', 'roles'],
     },
-    // Which client asked for the token. An ID token for the same registration has the same audience, and no such claim.
+    // The client that requested the token. An ID token for the same registration has the same audience, but not this claim.
     requiredClaims: [client],
   })
 }
@@ -214,7 +214,7 @@ export function okta(options: OktaOptions): ConfiguredIssuer {
     audience,
     algorithms: ['RS256'],
     mapping: { sub: subject, scopes: 'scp' },
-    // Which client asked for the token; no ID token has it.
+    // The client that requested the token; ID tokens do not have it.
     requiredClaims: ['cid'],
   })
 }
@@ -229,7 +229,7 @@ function toCommon(
   return { issuer, keys: { ...remoteKeys, jwksUri }, subjectPrefix, maxTokenAge, leeway, freshFor }
 }
 
-// A name of at least two labels, with a port if need be.
+// A name of at least two labels, with an optional port.
 const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,10}[a-z][a-z0-9-]{0,62}(?::\d{1,5})?$/
 
 function assertDomain(owner: string, domain: unknown): void {
@@ -249,12 +249,12 @@ function assertOneOf(name: string, value: unknown, allowed: readonly (string | n
   throw new ConfigurationError(`${name} must be ${allowed.map((one) => JSON.stringify(one)).join(' or ')}`)
 }
 
-// As Keycloak writes it into `iss`: without a slash at the end.
+// As Keycloak writes it into `iss`: without a trailing slash.
 function parseBaseUrl(name: string, value: unknown): string {
   const text = isNonEmptyString(value) ? value.replace(/\/$/, '') : ''
   const url = URL.canParse(text) ? new URL(text) : null
   const isPlain = url !== null && ['https:', 'http:'].includes(url.protocol) && !/[?#@\s\\]/.test(text)
-  // A spelling that a URL parser would change is not the one in the tokens.
+  // A URL that a parser would change is not the one in the tokens.
   if (isPlain && url.href.replace(/\/$/, '') === text) return text
   throw new ConfigurationError(
     `${name} must be the URL under which clients reach Keycloak, such as "https://id.example.com", without /realms, ` +

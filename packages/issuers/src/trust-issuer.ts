@@ -27,35 +27,35 @@ import {
 
 /** An issuer whose tokens a manager accepts. */
 export interface IssuerOptions {
-  /** The exact text of `iss` in its tokens; a slash at the end counts. */
+  /** The exact `iss` of its tokens; a trailing slash matters. */
   readonly issuer: string
-  /** Whom its tokens must be for: this application, as the issuer names it. One of several is enough. */
+  /** Who its tokens must be for: this application, as the issuer names it. If you pass a list, one match is enough. */
   readonly audience: string | readonly string[]
   /** Where its keys come from. Default: the metadata at `/.well-known/openid-configuration` below the issuer. */
   readonly keys?: KeySource | undefined
-  /** What its tokens may be signed with. Default: every public-key algorithm but RS384, RS512, PS384 and PS512. */
+  /** The allowed algorithms. Default: every public-key algorithm except RS384, RS512, PS384 and PS512. */
   readonly algorithms?: readonly Algorithm[] | undefined
-  /** What its tokens look like. Default `oidc-access`. */
+  /** How to recognise its access tokens. Default `oidc-access`. */
   readonly profile?: IssuerProfile | undefined
-  /** Which of its claims have the meaning of ours. */
+  /** Maps its claims to ours. */
   readonly mapping?: ClaimMapping | undefined
   /**
-   * Stands before every `sub`: the users of two issuers may have the same. Required as soon as a manager accepts tokens
-   * from more than one source; `''` says that all of them mean the same users.
+   * Prepended to every `sub`, because users of two issuers may have the same `sub`. Required if a manager accepts tokens from
+   * more than one source; `''` if all sources have the same users.
    */
   readonly subjectPrefix?: string | undefined
   /** Claims that every token must have, in addition to `exp`, `iat` and `sub`. */
   readonly requiredClaims?: readonly string[] | undefined
-  /** How long after `iat` a token is accepted at most; revocations of users are kept as long. Default `24h`. */
+  /** The maximum time after `iat` that a token is accepted. Revocations of users are kept this long. Default `24h`. */
   readonly maxTokenAge?: Duration | undefined
   /**
-   * How long a session of the issuer can last at most, with all its refreshes; revocations of its sessions are kept as long.
-   * Default `400d`.
+   * The longest time that a session of the issuer can last, with all refreshes. Revocations of its sessions are kept this
+   * long. Default `400d`.
    */
   readonly sessionLifetime?: Duration | undefined
   /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
   readonly leeway?: Duration | undefined
-  /** How long after `auth_time` a token counts as fresh. Left out, none does. */
+  /** How long after `auth_time` a token counts as fresh. If left out, no token is fresh. */
   readonly freshFor?: Duration | undefined
 }
 
@@ -101,14 +101,14 @@ const DEFAULT_ALGORITHMS: readonly Algorithm[] = [
 ]
 const PROFILES: readonly IssuerProfile[] = ['oidc-access', 'at+jwt', 'tokenlib']
 
-/** An issuer made by `trustIssuer()`, or by the function of a provider. */
+/** An issuer from `trustIssuer()`, or from the function of a provider. */
 export interface ConfiguredIssuer extends TrustedIssuer {
-  /** What it was made of: `trustIssuer({ ...keycloak({ … }).options, algorithms: ['ES256'] })` changes one option. */
+  /** Its options. To change one: `trustIssuer({ ...keycloak({ … }).options, algorithms: ['ES256'] })`. */
   readonly options: IssuerOptions
 }
 
 /**
- * Accepts the tokens of an issuer. Throws `TypeError` or `ConfigurationError` for bad options; sends nothing.
+ * Accepts the tokens of an issuer. Throws `TypeError` or `ConfigurationError` for invalid options. Sends no requests.
  *
  * @example
  * const issuer = trustIssuer({ issuer: 'https://id.example', audience: 'https://api.example' })
@@ -157,12 +157,12 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
         subjectPrefix,
         sendsEvents: true,
         allowsHighS: true,
-        // One that uses this library may revoke in the same store.
+        // An issuer that uses this library may revoke in the same store.
         revokedBy: profile === 'tokenlib' ? [issuer, null] : [issuer],
         sessionLifetime,
         ...createLife(rules, profile === 'tokenlib'),
         toPayload({ jws, header, claims }) {
-          // A token that has to have an id is not given one.
+          // If tokens must have an id, do not create one.
           const toId = required.includes('jti') ? null : () => toTokenId(jws)
           const payload = toIssuerPayload(claims, header, profileRules, toId)
           const { sub } = claims
@@ -172,18 +172,18 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
       }
     },
   }
-  // They may have a password for the keys, which must not be in a log.
+  // The options may contain a password for the keys, which must not be logged.
   return Object.defineProperty(trusted, 'options', { enumerable: false })
 }
 
-// The application may still hold, and change, its own. What they inherit is copied too: a demand must not get lost.
+// A copy, because the application may change its own object. Inherited options are copied too: none may get lost.
 function copyOptions(given: IssuerOptions): IssuerOptions {
   const names = Object.keys(ISSUER_OPTIONS) as (keyof IssuerOptions)[]
   const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
   return Object.freeze(Object.fromEntries(known) as IssuerOptions)
 }
 
-// Throws `TypeError` or `ConfigurationError` for options that no issuer can be made of.
+// Throws `TypeError` or `ConfigurationError` for invalid options.
 function assertIssuerOptions(options: IssuerOptions): void {
   const name = (options as Partial<IssuerOptions> | null)?.issuer
   const owner = isNonEmptyString(name) ? `issuer ${name}` : 'trustIssuer()'
@@ -195,13 +195,15 @@ function assertIssuerOptions(options: IssuerOptions): void {
   const fail = (problem: string): never => {
     throw new ConfigurationError(`Issuer ${issuer}: ${problem}`)
   }
-  // Without it, a token that the issuer made for another application would be accepted (RFC 8725 §3.9).
+  // Without it, tokens that the issuer made for another application would be accepted (RFC 8725 §3.9).
   if (!isTextOrList(audience)) fail('audience must be a non-empty string, or a list of at least one')
   if (algorithms !== undefined && !isAlgorithmList(algorithms)) {
     fail('algorithms must be a list of at least one public-key algorithm')
   }
   if (profile !== undefined && !PROFILES.includes(profile)) {
-    fail(`profile must be one of ${PROFILES.join(', ')}; for the application before, use trustLegacyIssuer()`)
+    fail(
+      `profile must be one of ${PROFILES.join(', ')}; for tokens of your previous application, use trustLegacyIssuer()`,
+    )
   }
   if (subjectPrefix !== undefined && typeof subjectPrefix !== 'string') fail('subjectPrefix must be a string')
   if (
@@ -214,14 +216,14 @@ function assertIssuerOptions(options: IssuerOptions): void {
   if (profile === 'tokenlib') assertTokenlib(options, fail)
 }
 
-// Its tokens have our claims already. An option without effect may be a demand that is not met.
+// Its tokens already have our claims, so the option would have no effect, and a requirement would be silently ignored.
 function assertTokenlib({ mapping = {}, freshFor }: IssuerOptions, fail: (problem: string) => never): void {
   const name = Object.entries(mapping).find(([key, value]) => key !== 'sub' && value !== undefined)?.[0]
   if (name !== undefined) fail(`profile 'tokenlib' has no mapping.${name}`)
   if (freshFor !== undefined) fail("profile 'tokenlib' has no freshFor: its tokens say how fresh they are")
 }
 
-// A public key must never be taken for a secret.
+// A public key must never be used as a secret.
 function isAlgorithmList(value: unknown): boolean {
   return (
     Array.isArray(value) &&
@@ -239,7 +241,7 @@ export function toSeconds(owner: string, name: string, duration: Duration): numb
   }
 }
 
-// A claim that every payload has would be a demand that every token meets.
+// Requiring a claim that every payload has would have no effect.
 function assertRequirable(
   issuer: string,
   profile: IssuerProfile,
@@ -254,16 +256,16 @@ function assertRequirable(
   )
 }
 
-// How far the clock of an issuer may be ahead of ours for revocations, in seconds, if its leeway is not more. A token of the
-// near future is refused now, but it can verify later.
+// For revocations, the minimum that an issuer's clock may be ahead of ours, in seconds, even if its leeway is smaller. A
+// token from the near future is refused now, but is valid later.
 const MIN_LEAD = 5
 
 /**
  * When the tokens of an issuer start and end.
  *
- * Nothing is known of their sessions, so a token starts when it was made. The clock of the issuer may be ahead, and `iat` is
- * in whole seconds: a token made just after the revocation of its user may count as revoked, but one made before it never
- * counts as new. `hasOurIds`: the ids of an issuer that uses this library say when a session began.
+ * We know nothing about their sessions, so a token starts when it was issued. The issuer's clock may be ahead, and `iat` is
+ * in whole seconds: a token issued just after its user was revoked may count as revoked, but one issued before never counts
+ * as new. `hasOurIds`: the ids of an issuer that uses this library contain the start of the session.
  */
 export function createLife(
   rules: ClaimRules,
@@ -276,17 +278,17 @@ export function createLife(
     return payload.iat === undefined ? 0 : (Math.floor(payload.iat) - lead) * 1000
   }
   return {
-    // To the last moment at which a token is not too old, whenever it expires.
+    // The last moment at which a token is not too old, whatever its expiry.
     longestLifetime: ((maxAge ?? 0) + leeway + lead + 1) * 1000,
     lifeOf(payload) {
-      // An `exp` of thousands of years must not make a store keep everything for as long: the age of a token is limited.
+      // An `exp` thousands of years ahead must not make a store keep entries that long: the age of a token is limited.
       const end = readEnd(payload, rules)
       return { start: readStart(payload), end: end === null ? null : end * 1000 }
     },
   }
 }
 
-/** The id of a token that has none: of what was signed, and not of the signature, of which a token may have several. */
+/** Creates an id for a token without one, from what was signed: a token may have several valid signatures. */
 export function toTokenId({ signingInput }: CompactJws): string {
   return createHash('sha256').update(signingInput).digest('base64url')
 }

@@ -32,8 +32,8 @@ import { copyOthers, readScopes, setClaim } from './profile.js'
 import { createLife, toSeconds, toTokenId } from './trust-issuer.js'
 
 /**
- * Accepts the tokens of an application that this one replaces until they expire. Throws `TypeError` or `ConfigurationError` for
- * bad options.
+ * Accepts the tokens of your previous application until they expire. Throws `TypeError` or `ConfigurationError` for invalid
+ * options.
  *
  * @example
  * const before = trustLegacyIssuer({ issuer: 'before', withoutIss: true, secret, maxTokenAge: '1h', acceptUntil: '2027-01-31' })
@@ -49,7 +49,7 @@ export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
 
   return {
     issuer,
-    // Its users are ours.
+    // Its users are our users.
     subjectPrefix: '',
     connect({ now, identityClaim, ...manager }: SourceContext): IssuerSource {
       assertNearEnd(settings, now())
@@ -70,7 +70,7 @@ export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
         exclusiveKeys,
         rules: claimRules,
         subjectPrefix: '',
-        // It has nothing to say about sessions any more.
+        // It no longer sends events about sessions.
         sendsEvents: false,
         allowsHighS: true,
         revokedBy: [issuer],
@@ -85,14 +85,14 @@ export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
   }
 }
 
-// As for every other issuer; milliseconds.
+// As for every other issuer, in milliseconds.
 const SESSION_LIFETIME = 400 * 86_400_000
 
 function bindKeys({ issuer, algorithm, secrets, publicKeys, allowWeakSecret }: LegacySettings): BoundKey[] {
   const bind = (field: string, material: unknown, key: NodeKey): BoundKey => {
     assertJwkUse(field, material, algorithm, 'verify')
     const derived = deriveKid(key)
-    // A token can name a key only by the `kid` of its JWK.
+    // Tokens refer to a key only by the `kid` of its JWK.
     const kid = isJwk(material) && material.kid !== undefined ? toKid(field, material, key) : ''
     return Object.freeze({ algorithm, key, kid, ids: kid === '' ? [derived] : [...new Set([kid, derived])] })
   }
@@ -115,10 +115,10 @@ function bindKeys({ issuer, algorithm, secrets, publicKeys, allowWeakSecret }: L
   ]
 }
 
-// 128 bits, if they are random. What is shorter is found by trying.
+// 128 bits, if they are random. Shorter secrets can be brute-forced.
 const MIN_WEAK_SECRET_BYTES = 16
 
-// Between the two lengths, a secret that was made at random cannot be found in the time that is left for its tokens.
+// Between the two lengths, a random secret cannot be found while its tokens are still accepted.
 function assertUsable(
   field: string,
   key: NodeKey,
@@ -138,7 +138,7 @@ function assertUsable(
 function createLegacyKeys(keys: readonly BoundKey[]): SourceKeys {
   const trusted = new Set(keys)
   return {
-    // A token without a `kid` may be of any of them.
+    // A token without a `kid` may be signed with any of them.
     find: ({ alg, kid }) =>
       keys.filter((key) => key.algorithm === alg && (kid === undefined || (kid !== '' && key.kid === kid))),
     isTrusted: (key) => trusted.has(key),
@@ -154,10 +154,9 @@ interface LegacyRules extends LegacySettings {
 }
 
 /**
- * The payload that verified claims stand for, or `TokenDecodeError`.
+ * Turns verified claims into a payload, or throws `TokenDecodeError`.
  *
- * Every payload has `iss`, `iat` and `exp`, whatever the token has: they are what revocations are kept by, and what ends the
- * acceptance.
+ * Every payload has `iss`, `iat` and `exp`, whatever the token has: revocations rely on them, and `exp` ends the acceptance.
  */
 function toLegacyPayload(
   claims: Readonly<Record<string, unknown>>,
@@ -165,7 +164,7 @@ function toLegacyPayload(
   toId: () => string,
 ): TokenPayload {
   const { mapping, issuer, acceptUntil, maxAge } = rules
-  // Of the token itself: every payload has some of them.
+  // Check the token itself: every payload has some of these claims.
   const missing = readMissingClaim(claims, rules.requiredClaims)
   if (missing !== null) throw new TokenDecodeError(`Token claim "${missing}" is missing`)
   assertAccess(claims, mapping.access)
@@ -179,20 +178,21 @@ function toLegacyPayload(
   setClaim(draft, 'jti', claims[mapping.jti ?? 'jti'] ?? toId())
   setClaim(draft, 'aud', claims[mapping.aud ?? 'aud'])
   setClaim(draft, 'scopes', readScopes(toFlat(claims, mapping.scopes), mapping.scopes))
-  // The double submit of flask-jwt-extended and AuthX is ours: a page that has the old cookies can go on.
-  // AuthX writes an empty one where it is not used.
+  // flask-jwt-extended and AuthX use the same double submit as we do, so pages with the old cookies keep working.
+  // AuthX writes an empty value if it is not used.
   setClaim(draft, 'csrf', claims['csrf'] === '' ? undefined : claims['csrf'])
   const mistyped = readMistypedClaim(draft)
   if (mistyped !== null) throw invalidClaim(mistyped)
-  // RFC 7519 §4.1.3: a token for somebody else is not for us, and nobody has said who we are.
+  // RFC 7519 §4.1.3: reject a token with an audience, because none is configured for us.
   if (rules.audience.length === 0 && draft['aud'] !== undefined) throw new TokenAudienceError()
   const { exp = acceptUntil, iat } = draft as { readonly exp?: number; readonly iat?: number }
   if (iat === undefined && mapping.access === undefined && !rules.onlyAccessTokens) {
     throw new TokenDecodeError(
-      'Token has no "iat", so it may be a refresh token: declare mapping.access, or onlyAccessTokens if there are no others',
+      'Token has no "iat", so it may be a refresh token: set mapping.access, or onlyAccessTokens if its keys sign nothing else',
     )
   }
-  // Refresh tokens of the same key live longer, and often look the same. A second: some round only one of the two.
+  // Refresh tokens of the same key live longer and often look the same. One second more: some libraries round only one of
+  // the two.
   if (draft['exp'] !== undefined && iat !== undefined && exp - iat > maxAge + 1) {
     throw new TokenDecodeError('Token lives longer than maxTokenAge: it is not an access token')
   }
@@ -201,7 +201,7 @@ function toLegacyPayload(
   return toTokenPayload(draft, 'sub')
 }
 
-// What an application may call the kind of a token.
+// Claims in which applications store the kind of a token.
 const KIND_CLAIMS = ['type', 'typ', 'token_type', 'tokenType', 'token_use', 'use', 'purpose', 'kind']
 const ACCESS = /^(?:access|bearer)$/i
 
@@ -216,7 +216,7 @@ function assertAccess(
   const name = KIND_CLAIMS.find((claim) => claims[claim] !== undefined && !isAccess(claims[claim]))
   if (name === undefined) return
   throw new TokenDecodeError(
-    `Token may not be an access token: declare in mapping.access what the claim "${name}" of one has`,
+    `Token may not be an access token: set mapping.access to the value that the claim "${name}" has in access tokens`,
   )
 }
 
@@ -224,7 +224,7 @@ function isAccess(kind: unknown): boolean {
   return typeof kind === 'string' && ACCESS.test(kind)
 }
 
-// Ids of users are often numbers, from a column that counts.
+// User ids are often numbers, from an auto-increment column.
 function readSubject(claims: Readonly<Record<string, unknown>>, name: string): string {
   const value = readMember(claims, name)
   if (isNonEmptyString(value)) return value
@@ -232,7 +232,7 @@ function readSubject(claims: Readonly<Record<string, unknown>>, name: string): s
   throw invalidClaim(name)
 }
 
-// A claim by its whole name, or by a path of members.
+// Reads a claim by its whole name, or by a path of members.
 function readMember(claims: Readonly<Record<string, unknown>>, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims

@@ -13,10 +13,10 @@ import type { DescribeUser } from './sessions/describe-user.js'
 import { assertFormatError, type FormatError } from './requests/error-response.js'
 import type { SubjectGetter } from './requests/check-request.js'
 
-/** What a `TokenManager` is built from. */
+/** The options of a `TokenManager`. */
 export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
   readonly config: TokenConfig
-  /** Checks extra claims when a token is made and when it is verified, and gives them their types. */
+  /** A schema for extra claims: checks them when a token is created and verified, and infers their types. */
   readonly claims?: ClaimsSchema<Input, Output>
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly store?: RevocationStore | undefined
@@ -25,11 +25,11 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly describeUser?: NoInfer<DescribeUser<Input>> | undefined
   /** Reads the client's address from a request; the default is what the framework or the socket knows. */
   readonly clientIp?: ReadClientIp | undefined
-  /** Own keys that take turns by the clock, instead of those in the configuration. */
+  /** Keys that rotate by date, instead of the keys in the configuration. */
   readonly keys?: readonly OwnKey[] | undefined
-  /** How long the `sign` of a key may take; default `'5s'`. */
+  /** How long the `sign` function of a key may take. Default `'5s'`. */
   readonly signTimeout?: Duration | undefined
-  /** Others whose tokens are accepted, made by the functions of `@tokenlib/issuers`. */
+  /** Other issuers whose tokens are accepted. The functions of `@tokenlib/issuers` create them. */
   readonly issuers?: readonly TrustedIssuer[] | undefined
   /** Sets the JSON body of rejections by `TokenExceptionFilter`, the session routes and socket handshakes. */
   readonly formatError?: FormatError | undefined
@@ -59,7 +59,7 @@ const MEANT_OPTIONS = {
   readIp: 'clientIp',
 }
 
-/** Throws `TypeError` for unknown options, and `ConfigurationError` for what no manager can be built with. */
+/** Throws `TypeError` for unknown options, and `ConfigurationError` for options that cannot work. */
 export function assertManagerOptions(
   options:
     | {
@@ -70,7 +70,7 @@ export function assertManagerOptions(
       }
     | undefined,
 ): void {
-  // First what does not exist: it is often the configuration under another name.
+  // Unknown names first: they are often the configuration under another name.
   if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
   assertConfig(options)
   // Before the keys: a manager whose issuers are no list would be told to set a secret.

@@ -74,21 +74,21 @@ export class TokenManager<
   /** Guards WebSockets. */
   readonly sockets: Sockets<TokenPayload<Output>>
 
-  /** Any genuine, unrevoked token, whatever its type. */
+  /** A valid token of either type. */
   readonly tokenRequired: TokenDependency<TokenPayload<Output>>
-  /** A genuine, unrevoked access token. */
+  /** A valid access token. */
   readonly accessTokenRequired: TokenDependency<TokenPayload<Output>>
-  /** A genuine, unrevoked refresh token. */
+  /** A valid refresh token. */
   readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
-  /** A genuine, unrevoked access token that was created with `fresh`. */
+  /** A valid access token that was created with `fresh`. */
   readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
-  /** `null` for a request without a token; a bad token is refused here too. */
+  /** A valid access token, or `null` for a request without a token. An invalid token is refused. */
   readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
-  /** What the subject getter finds for the access token of the request. */
+  /** The user that the subject getter returns for the access token of the request. */
   readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>
-  /** Registers the callback that decides whether a token is revoked, replacing the one before. Also a decorator. */
+  /** Registers the callback that decides whether a token is revoked. Replaces the previous one. Also a decorator. */
   readonly setCallbackTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
-  /** Short for `setCallbackTokenBlocklist`. */
+  /** Alias of `setCallbackTokenBlocklist`. */
   readonly setTokenBlocklist: RegisterTokenBlocklist<TokenPayload<Output>>
 
   readonly #authenticator: Authenticator
@@ -147,20 +147,20 @@ export class TokenManager<
     this.setTokenBlocklist = this.setCallbackTokenBlocklist
   }
 
-  /** An access token for a user; `uid` becomes `sub`, everything else an extra claim. */
+  /** Creates an access token for a user. `uid` becomes `sub`, everything else an extra claim. */
   createAccessToken(claims: { readonly uid: string } & Input, options?: CreateTokenOptions): string {
     return this.#maker.createToken('access', claims, options)
   }
 
   /**
-   * A refresh token that belongs to no session: `sessions.refresh` cannot rotate it, and no list of sessions shows it. For
-   * a user who logs in, use `sessions.open`.
+   * Creates a refresh token that belongs to no session: `sessions.refresh` cannot rotate it, and `sessions.list` does not
+   * show it. To log a user in, call `sessions.open`.
    */
   createRefreshToken(claims: { readonly uid: string } & Input, options?: RefreshTokenOptions): string {
     return this.#maker.createToken('refresh', claims, options)
   }
 
-  /** The token in a request, unread and unchecked, or `null`. A bound function, like every dependency. */
+  /** Returns the token in a request without checking it, or `null`. A bound function, like every dependency. */
   readonly getTokenFromRequest = async (
     request: RequestSource,
     options: ReadTokenOptions = {},
@@ -170,7 +170,7 @@ export class TokenManager<
     return Object.freeze(await readToken(toRequestView(request), places, reading))
   }
 
-  /** A dependency for any policy; the other dependencies are presets of it. */
+  /** Creates a dependency for a policy. The other dependencies are presets of it. */
   require(
     policy: TokenPolicy & WithHeader & { readonly optional?: false },
   ): TokenDependency<TokenWithHeader<TokenPayload<Output>>>
@@ -183,8 +183,8 @@ export class TokenManager<
   }
 
   /**
-   * Checks a token that did not come from a request, revocation included. With `atLeast`, the `position` of a revocation,
-   * the answer includes that revocation, wherever it was made.
+   * Checks a token that did not come from a request, including revocation. Pass the `position` of a revocation as `atLeast`
+   * to include that revocation, whichever process made it.
    */
   verify(token: string, policy: VerifyOptions & WithHeader): Promise<TokenWithHeader<TokenPayload<Output>>>
   verify(token: string, policy?: VerifyOptions): Promise<TokenPayload<Output>>
@@ -199,32 +199,32 @@ export class TokenManager<
     return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
   }
 
-  /** Registers how `getCurrentSubject` finds a subject, replacing the getter before; returns what it was given. */
+  /** Registers how `getCurrentSubject` finds a user. Replaces the previous getter, and returns the new one. */
   setSubjectGetter<Getter extends SubjectGetter<Subject, TokenPayload<Output>>>(getter: Getter): Getter {
     if (typeof getter !== 'function') throw new TypeError('The subject getter must be a function')
     this.#subjectGetter = getter
     return getter
   }
 
-  /** Resolves once the store is fit for use and the keys of every issuer are loaded; rejects after a few seconds. */
+  /** Resolves once the store is ready and the keys of every issuer are loaded. Rejects after a few seconds. */
   async ready(): Promise<void> {
     const { settings, store } = this.#authenticator
     const issuers = [...settings.sources.issuers.values()]
     const keys = Promise.all(issuers.map(async (issuer) => issuer.keys.loader?.ready()))
-    // The store first: without it nothing works, whoever has made a token.
+    // The store first: without it, no token can be checked.
     void settleQuietly(keys)
     await store?.ready()
     await keys
   }
 
-  /** Calls the store now, within `JWT_REVOCATION_TIMEOUT`; returns what works and what does not. Never rejects. */
+  /** Calls the store, within `JWT_REVOCATION_TIMEOUT`, and reports what works and what does not. Never rejects. */
   async health(): Promise<ManagerHealth> {
     return readHealth(this.#authenticator.store, this.#maker)
   }
 
   /**
-   * Ends all work in the background and closes the store. Clients that you passed to the store stay open. From then on,
-   * everything that needs the store rejects with `RevocationUnavailableError`. Without a store there is nothing to close.
+   * Stops all background work and closes the store. Clients that you passed to the store stay open. From then on,
+   * everything that needs the store rejects with `RevocationUnavailableError`. Without a store, this does nothing.
    */
   async close(): Promise<void> {
     await this.#authenticator.store?.close()
@@ -235,7 +235,7 @@ export class TokenManager<
     return this.#emitter.on(name, listener)
   }
 
-  /** Reports every check and every call of the store to an observer, for telemetry. Returns an unsubscribe function. */
+  /** Reports every check and every store call to an observer, for telemetry. Returns an unsubscribe function. */
   observe(observer: TokenObserver): () => void {
     return this.#authenticator.observers.add(observer)
   }

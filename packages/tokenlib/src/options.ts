@@ -2,14 +2,14 @@ import { type Duration, parseDuration } from './time.js'
 
 /** What an option, or a field of the configuration, accepts. */
 export interface Kind<Value> {
-  /** What a wrong value is told it should be: `issuer must be a non-empty string`. */
+  /** What the error message says the value must be: `issuer must be a non-empty string`. */
   readonly expected: string
-  /** Whether it must be given. */
+  /** Whether the option is required. */
   readonly isRequired?: boolean
-  /** Whether an inherited value does not count: nobody decided it here. */
+  /** Whether an inherited value is ignored, because nobody chose it here. */
   readonly isOwn?: boolean
   readonly isValid: (value: unknown) => value is Value
-  /** The value in an environment variable; what it returns is checked like any other value. */
+  /** Parses the value of an environment variable. The result is checked like any other value. */
   readonly fromText: (text: string) => unknown
 }
 
@@ -44,8 +44,8 @@ export function parseOptions<Options extends object>(
   return parsed as Options
 }
 
-// Options may inherit from a class or from other options: a demand that is left out would open a route. What every object
-// inherits is pollution.
+// Options may inherit from a class or from other options: ignoring an inherited requirement would open a route. Members of
+// Object.prototype do not count: they are pollution.
 function readOption(given: object, name: string, isOwn = false): unknown {
   for (let at: object | null = given; at !== null && at !== Object.prototype; at = toPrototype(at)) {
     if (Object.hasOwn(at, name)) return given[name as never]
@@ -58,7 +58,7 @@ function toPrototype(value: object): object | null {
   return Object.getPrototypeOf(value) as object | null
 }
 
-/** A kind whose values pass a test. */
+/** A kind for values that pass a test. */
 export function kindOf<Value>(
   expected: string,
   isValid: (value: unknown) => boolean,
@@ -67,7 +67,7 @@ export function kindOf<Value>(
   return { expected, isValid: isValid as Kind<Value>['isValid'], fromText }
 }
 
-/** The same kind, for an option that must be given. */
+/** The same kind, for a required option. */
 export function required<Value>(kind: Kind<Value>): Kind<Value> {
   return { ...kind, isRequired: true }
 }
@@ -77,7 +77,7 @@ export function orNull<Value>({ expected, isValid, fromText }: Kind<Value>): Kin
   return kindOf(expected, (value) => value === null || isValid(value), fromText)
 }
 
-/** Texts that pass a further test. */
+/** Strings that pass a test. */
 export function textLike<Value extends string = string>(
   expected: string,
   test: (value: string) => boolean,
@@ -85,7 +85,7 @@ export function textLike<Value extends string = string>(
   return kindOf(expected, (value) => typeof value === 'string' && test(value))
 }
 
-/** A non-empty text. */
+/** A non-empty string. */
 export const text: Kind<string> = textLike('a non-empty string', (value) => value !== '')
 
 /** One of a few words. */
@@ -93,7 +93,7 @@ export function choice<Value extends string>(values: readonly Value[]): Kind<Val
   return textLike(`one of ${values.join(', ')}`, (value) => values.includes(value as Value))
 }
 
-/** A list of one kind. In a variable: comma-separated, or a JSON array. */
+/** A list of one kind. In an environment variable: comma-separated, or a JSON array. */
 export function listOf<Value>(kind: Kind<Value>, minimum = 1): Kind<readonly Value[]> {
   return kindOf(
     `${minimum === 0 ? 'a list' : 'a non-empty list'}, each ${kind.expected}`,
@@ -132,7 +132,7 @@ export function count(minimum: number): Kind<number> {
   )
 }
 
-/** A duration that passes a further test of its seconds. In a variable also bare seconds and `hh:mm:ss`. */
+/** A duration whose seconds pass a test. In an environment variable also bare seconds and `hh:mm:ss`. */
 export function duration(
   expected = "a duration: seconds, a number with a unit ('15m') or ISO 8601 ('PT15M')",
   test: (seconds: number) => boolean = () => true,
@@ -181,8 +181,8 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>
 /**
  * Throws `TypeError` unless `options` is an object with known names only: a misspelled option must not be ignored.
  *
- * `owner` is what the options belong to, as the caller wrote it: `createAccessToken()`. `names` has a member for each,
- * and `meant` the known name for unknown ones whose spelling does not lead to it.
+ * `owner` is the function that takes the options, as the caller wrote it: `createAccessToken()`. `names` has a member for
+ * each option. `meant` maps unknown names to the known name that was probably meant, if the spelling is too different.
  */
 export function assertOptions(
   owner: string,
@@ -195,7 +195,7 @@ export function assertOptions(
   }
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(names, name)) continue
-    // A TokenConfig passed by itself, or its fields.
+    // The caller passed a TokenConfig, or its fields, instead of { config }.
     if (Object.hasOwn(names, 'config') && name.startsWith('JWT_')) {
       throw new TypeError(`"${name}" is a field of TokenConfig: pass { config } to ${owner}`)
     }
@@ -204,13 +204,13 @@ export function assertOptions(
   }
 }
 
-// A request, a Map or a promise passed as options has no own names, and would be taken for "no options".
+// A request, a Map or a promise has no own names, so it would count as "no options".
 function isOtherObject(options: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(options)
   return prototype !== null && prototype !== Object.prototype && Object.keys(options).length === 0
 }
 
-/** The text for a name that does not exist; it suggests the nearest one that does. */
+/** The message for an unknown name. It suggests the closest known one. */
 export function unknownName(what: string, name: string, known: readonly string[], owner?: string): string {
   const nearest = findNearest(name, known)
   const place = owner === undefined ? '' : ` of ${owner}`
@@ -220,10 +220,10 @@ export function unknownName(what: string, name: string, known: readonly string[]
 function findNearest(name: string, known: readonly string[]): string | null {
   let nearest: string | null = null
   let smallest = Number.POSITIVE_INFINITY
-  // No known name is longer, and the time this takes must not depend on the length of the input.
+  // No known name is longer, and the running time must not depend on the length of the input.
   const wanted = name.slice(0, MAX_NAME_LENGTH).toLowerCase()
   for (const candidate of known) {
-    // In proportion to the length: "req" is nearer to "request" than to "ip".
+    // Relative to the length: "req" is closer to "request" than to "ip".
     const distance = editDistance(wanted, candidate.toLowerCase()) / Math.max(wanted.length, candidate.length)
     if (distance < smallest) [nearest, smallest] = [candidate, distance]
   }

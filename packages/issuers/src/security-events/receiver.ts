@@ -109,7 +109,7 @@ export function assertReceiver(owner: string, tokens: ReceiverTokens, given: Rec
   if (given.everywhere === true && internals.store.replica === undefined) {
     throw new ConfigurationError(
       `everywhere of ${owner} needs a replica: new TokenManager({ store: replicate(store) }). ` +
-        'Where no process has a replica, a revocation holds everywhere without it',
+        'If no process has a replica, leave it out: revocations apply everywhere once they resolve',
     )
   }
   if (parseDuration(given.maxAge) <= 0) throw new TypeError('maxAge must be more than 0 seconds')

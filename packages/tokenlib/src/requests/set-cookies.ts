@@ -85,12 +85,12 @@ function createCookies(config: TokenConfig, type: TokenType, token: string): str
   return [...cookies, createCookie(config, csrfCookie(config), csrf, readCsrfMaxAge(config, claims))]
 }
 
-// There is one CSRF cookie. Where both tokens are in cookies, they need the same value, as the tokens of a session have.
+// There is one CSRF cookie. If both tokens are in cookies, they need the same value, as the tokens of a session have.
 function assertSharedCsrf(config: TokenConfig, type: TokenType, { sid }: Record<string, unknown>): void {
   if (sid !== undefined || type === 'access' || !config.hasLocation('cookies', 'access')) return
   throw new TypeError(
-    'A refresh token without a session has a CSRF value of its own, and there is one CSRF cookie: ' +
-      'create both tokens together, with sessions.open()',
+    'A refresh token without a session has its own CSRF value, but there is only one CSRF cookie: ' +
+      'create both tokens with sessions.open()',
   )
 }
 

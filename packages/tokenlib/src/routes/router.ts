@@ -2,13 +2,13 @@ import { isTokenError } from '../errors.js'
 import { readBytes, toMediaType } from '../http/body.js'
 import { type ErrorResponseOptions, toFetchErrorResponse } from '../requests/error-response.js'
 
-/** Routes of this package that every adapter can mount: `createSessionRoutes`, `createConsole` and others return them. */
+/** Routes that every adapter can mount. `createSessionRoutes`, `createConsole` and others return them. */
 export interface MountableRoutes {
-  /** Where they are, without a slash at the end: `/auth`. */
+  /** Where the routes are, without a trailing slash: `/auth`. */
   readonly path: string
-  /** Their paths, if they do not answer everything below `path`. */
+  /** The paths of the routes, if they do not answer everything below `path`. */
   readonly paths?: readonly string[]
-  /** The response to a request. `null` if no route has its path; then the body has not been read. */
+  /** Answers a request. Returns `null`, without reading the body, if no route has its path. */
   handle(request: Request): Promise<Response | null>
 }
 
@@ -18,14 +18,14 @@ export type Route<Rest extends readonly unknown[] = []> = (
   ...rest: Rest
 ) => Promise<Response>
 
-/** What a router is made of. */
+/** The options of a router. */
 export interface RouterOptions {
   readonly path: string
-  /** The routes, by what follows `path`: `/login`, or an empty text for `path` itself. */
+  /** The routes, by the part after `path`: `/login`, or an empty string for `path` itself. */
   readonly routes: Readonly<Record<string, Route>>
-  /** Finds a route whose path is not known before the request, by what follows `path`. */
+  /** Finds a route whose path is not known before the request, by the part after `path`. */
   readonly find?: (rest: string) => Route | null
-  /** Whether other routes of the application are below `path`: then adapters register only the paths in `routes`. */
+  /** Whether the application has other routes below `path`. Adapters then register only the paths in `routes`. */
   readonly isPathShared?: boolean
 }
 
@@ -41,7 +41,7 @@ export function createRouter({
     ...(isPathShared && { paths: Object.freeze(Object.keys(routes).map((rest) => path + rest)) }),
     async handle(request: Request): Promise<Response | null> {
       const { pathname } = new URL(request.url)
-      // The application answers pre-flights: it alone knows who may call it.
+      // The application answers pre-flight requests, because only it knows who may call it.
       if (request.method === 'OPTIONS' || !isBelow({ path }, pathname)) return null
       const rest = pathname.slice(path.length)
       const route = Object.hasOwn(routes, rest) ? routes[rest] : find?.(rest)
@@ -50,14 +50,14 @@ export function createRouter({
   })
 }
 
-/** What answers a request, by its method. */
+/** Request handlers, by method. */
 export type Methods<Rest extends readonly unknown[] = []> = Readonly<
   Record<string, (request: Request, ...rest: Rest) => Response | Promise<Response>>
 >
 
 /**
- * A route that answers by method: `HEAD` as `GET` without the body (RFC 9110 §9.3.2), and methods that it does not have
- * with 405. `toAnswer` turns what is thrown into a response, or throws it on.
+ * A route that answers by method: `HEAD` like `GET` without the body (RFC 9110 §9.3.2), and unknown methods with 405.
+ * `toAnswer` turns an error into a response, or rethrows it.
  */
 export function createRoute<Rest extends readonly unknown[] = []>(
   methods: Methods<Rest>,
@@ -88,7 +88,7 @@ function methodNotAllowed(methods: readonly string[]): RefusedRequest {
   return new RefusedRequest(405, 'METHOD_NOT_ALLOWED', message, { allow })
 }
 
-/** Thrown inside of routes to refuse a request for another reason than its token; never leaves them. */
+/** Thrown inside routes to refuse a request for a reason other than its token. Never leaves them. */
 export class RefusedRequest extends Error {
   readonly status: number
   readonly code: string
@@ -103,8 +103,8 @@ export class RefusedRequest extends Error {
 }
 
 /**
- * The response to an error of a request: a refusal, with the body of `toBody` and without a challenge, because no token
- * would help, or a token error. Any other error is thrown on.
+ * The response to a token error, or to a refusal: the body comes from `toBody`, and there is no challenge, because no token
+ * would help. Rethrows any other error.
  */
 export function toErrorAnswer(
   error: unknown,
@@ -120,7 +120,7 @@ export function toErrorAnswer(
 
 const NO_STORE = { 'cache-control': 'no-store' }
 
-/** A JSON response that nobody may keep. */
+/** A JSON response that must not be cached. */
 export function createJsonAnswer(
   body: object,
   init: { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {},
@@ -128,17 +128,17 @@ export function createJsonAnswer(
   return Response.json(body, { ...init, headers: { ...NO_STORE, ...init.headers } })
 }
 
-/** A response without a body that nobody may keep. */
+/** A response without a body that must not be cached. */
 export function createEmptyAnswer(status: 200 | 202 | 204): Response {
   return new Response(null, { status, headers: NO_STORE })
 }
 
-/** How many bytes the body of a request may have: far more than credentials, tokens and signed events need. */
+/** The largest request body, in bytes: far more than credentials, tokens and signed events need. */
 export const MAX_BODY_BYTES: number = 64 * 1024
 
 /**
- * The body of a request as text, or `RefusedRequest` for another media type, for one too large, and for invalid UTF-8.
- * The request can still be read afterwards.
+ * Reads the body of a request as text. Throws `RefusedRequest` for another media type, a body that is too large, or invalid
+ * UTF-8. The request can still be read afterwards.
  */
 export async function parseBodyText(request: Request, mediaType: string): Promise<string> {
   if (toMediaType(request.headers.get('content-type')) !== mediaType) {
@@ -160,21 +160,21 @@ function tooLarge(): RefusedRequest {
 }
 
 /**
- * The methods that routes are mounted for. Pre-flights belong to the application, and a browser sends no others; a Fetch
- * request cannot even have some of them.
+ * The methods that routes are mounted for. Pre-flight requests belong to the application. Browsers send no other methods,
+ * and a Fetch request cannot even have some of them.
  */
 export const MOUNTED_METHODS: readonly string[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
- * The paths to register at a router, with a wildcard for everything below. Where the paths are known, only they are
- * registered: what else is below, `/.well-known/security.txt` for example, belongs to the application.
+ * The paths to register at a router, with a wildcard for everything below. If the paths are known, only they are
+ * registered: anything else below `path`, such as `/.well-known/security.txt`, belongs to the application.
  */
 export function toRouterPaths({ path, paths }: MountableRoutes): readonly string[] {
   return paths === undefined ? [path, `${path}/*`] : paths.map(toRouterPath)
 }
 
-// Colons and asterisks are patterns of routers, and some compare what is percent-encoded decoded. A parameter takes the
-// place of a segment with them; the routes compare the path themselves.
+// Routers treat colons and asterisks as patterns, and some decode percent-encoding before they compare. Replace such a
+// segment with a parameter; the routes compare the path themselves.
 function toRouterPath(path: string): string {
   return path
     .split('/')
@@ -189,7 +189,7 @@ export function isBelow({ path }: Pick<MountableRoutes, 'path'>, url: string): b
   return next === '' || next === '/' || next === '?'
 }
 
-/** What `mount` of an adapter does: the response to a Fetch request, or `null` if it is not below the path of the routes. */
+/** Implements `mount` of an adapter: answers a Fetch request, or returns `null` if it is not below the routes' path. */
 export function createMount(routes: MountableRoutes): (request: Request) => Promise<Response | null> {
   assertMount(routes)
   return async (request) => {
@@ -198,22 +198,22 @@ export function createMount(routes: MountableRoutes): (request: Request) => Prom
   }
 }
 
-/** Throws `TypeError` for what cannot be mounted. */
+/** Throws `TypeError` for values that cannot be mounted. */
 export function assertMount(routes: MountableRoutes): void {
   if (typeof routes?.handle === 'function' && typeof routes.path === 'string') return
-  throw new TypeError('mount() takes routes: what createSessionRoutes(), createConsole() or the like returns')
+  throw new TypeError('mount() takes routes, as createSessionRoutes() or createConsole() returns them')
 }
 
-// What a URL parser would change, or a browser would encode, is never the path of a request.
+// A path that a URL parser would change, or a browser would encode, is never the path of a request.
 const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
 
-/** Throws `TypeError` for a path that routes cannot be at. */
+/** Throws `TypeError` for a path that routes cannot have. */
 export function assertPath(path: unknown, example = '/auth'): void {
   if (typeof path === 'string' && PATH.test(path)) return
-  throw new TypeError(`path must begin with a slash and not end with one, such as ${example}`)
+  throw new TypeError(`path must begin with a slash and not end with one, for example ${example}`)
 }
 
-// With all of these fields: h3 would take missing ones from the cause.
+// Set all of these fields: h3 would copy missing ones from the cause.
 class HookError extends Error {
   readonly status = 500
   readonly statusText = 'Internal Server Error'
@@ -222,8 +222,8 @@ class HookError extends Error {
 }
 
 /**
- * Calls a function of the application, and wraps what it throws: frameworks would answer the request with the status of
- * that error.
+ * Calls a function of the application and wraps its errors. Otherwise frameworks would answer with the status of that
+ * error.
  */
 export async function callHook<Value>(name: string, call: () => Value | Promise<Value>): Promise<Value> {
   try {
@@ -233,20 +233,20 @@ export async function callHook<Value>(name: string, call: () => Value | Promise<
   }
 }
 
-/** An error that every framework answers with 500, for what a function of the application has thrown. */
+/** Wraps an error of an application function, so that every framework answers with 500. */
 export function toHookError(name: string, cause: unknown): Error {
   return cause instanceof HookError ? cause : new HookError(`${name} failed`, { cause })
 }
 
 /**
- * Throws `TypeError` unless a dependency that says who sends a request has returned somebody; `name` is its option.
+ * Throws `TypeError` unless a dependency that identifies the caller has returned one. `name` is its option.
  *
- * `null` is what an optional dependency returns for nobody; `false` is how guards of other libraries refuse, and a check
+ * An optional dependency returns `null` without a token, guards of other libraries return `false` to refuse, and a check
  * like `list.length && user` returns `0`.
  */
 export function assertIdentity(name: string, value: unknown): void {
   if (Boolean(value) && !(value instanceof Error) && !(value instanceof Response)) return
   throw new TypeError(
-    `${name} must throw to refuse a request, and return who it is: not null, false, 0, an empty string or an error`,
+    `${name} must throw to refuse a request, and otherwise return the caller: not null, false, 0, an empty string or an error`,
   )
 }

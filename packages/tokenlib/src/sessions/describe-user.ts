@@ -8,16 +8,16 @@ import { assertOptions, type OptionNames } from '../options.js'
 import type { PairTokenOptions } from '../revocation/session-options.js'
 import { mergeOptions } from './token-maker.js'
 
-/** What the tokens of a user contain. Members that are left out stay the same; one that is `undefined` is a `TypeError`. */
+/** What the tokens of a user contain. Members that are left out stay the same; `undefined` is a `TypeError`. */
 export interface UserDescription<Input extends object = JsonClaims> {
   /** All extra claims; they replace the previous ones. */
   readonly claims?: Input
   /** All scopes; they replace the previous ones. */
   readonly scopes?: NonNullable<CreateTokenOptions['scopes']>
   readonly audience?: NonNullable<CreateTokenOptions['audience']>
-  /** The lifetime of access tokens; `fresh` counts at a login only, because a refresh proves nothing. */
+  /** The lifetime of access tokens. `fresh` applies at login only, because a refresh proves nothing. */
   readonly access?: Pick<CreateTokenOptions, 'expiresIn' | 'expiresAt' | 'fresh'>
-  /** How long the session lasts; counts at a login only, because a refresh does not move the end of a session. */
+  /** How long the session lasts. Applies at login only, because a refresh does not move the end of a session. */
   readonly refresh?: Pick<CreateTokenOptions, 'expiresIn' | 'expiresAt'>
 }
 
@@ -31,15 +31,15 @@ export interface DescribedLogin<Claims = JsonClaims> {
 }
 
 /**
- * Says what the tokens of a user contain, at the login and at every refresh. `null` means that the user may not log in any
- * more: a login is refused, and a refresh ends the session.
+ * Returns what the tokens of a user contain, at login and at every refresh. `null` means that the user may no longer log
+ * in: a login is refused, and a refresh ends the session.
  */
 export type DescribeUser<Input extends object = JsonClaims, Known = Input> = (
   uid: string,
   login: DescribedLogin<Known>,
 ) => UserDescription<Input> | null | Promise<UserDescription<Input> | null>
 
-/** What a pair is to be made of. */
+/** The input for a pair of tokens. */
 export interface PlannedTokens {
   readonly input: ClaimsInput
   readonly options: PairTokenOptions
@@ -47,13 +47,13 @@ export interface PlannedTokens {
 
 /** Holds the one `describeUser` of a manager. */
 export interface UserDescriber {
-  /** `ConfigurationError` if another function is there already. */
+  /** Throws `ConfigurationError` if a function is already registered. */
   register(describeUser: DescribeUser<object, never>): void
-  /** What the tokens are made of; `SubjectNotFoundError` for a user who may not log in any more. */
+  /** The input for the tokens. Throws `SubjectNotFoundError` if the user may no longer log in. */
   describe(planned: PlannedTokens, reason: DescribedLogin['reason']): Promise<PlannedTokens>
 }
 
-/** A describer that keeps what it is given until a function is registered. */
+/** A describer that changes nothing until a function is registered. */
 export function createUserDescriber(): UserDescriber {
   let registered: DescribeUser<object, never> | null = null
   return {
@@ -108,18 +108,20 @@ const NAMES: OptionNames<UserDescription> = {
 const VALUES = ['claims', 'scopes', 'audience'] as const
 const EXPIRY = { expiresIn: true, expiresAt: true }
 
-// A forgotten `return` must not keep rights that were taken away.
+// A forgotten `return` must not keep rights that were removed.
 function parseDescription(answer: unknown): UserDescription<object> {
   if (!isJsonObject(answer)) throw new TypeError(RULE)
   const unknown = Object.keys(answer).find((name) => !Object.hasOwn(NAMES, name))
   if (unknown !== undefined) {
     const known = Object.keys(NAMES).join(', ')
-    throw new TypeError(`${RULE}: "${unknown}" is none of ${known}; a claim goes into claims`)
+    throw new TypeError(
+      `${RULE}: unknown member "${unknown}". Known members: ${known}. Put extra claims into claims`,
+    )
   }
-  // Nor must a role that is in no table: `scopes: SCOPES[user.role]`.
+  // Neither must an unknown role: `scopes: SCOPES[user.role]`.
   const missing = VALUES.find((name) => name in answer && answer[name] === undefined)
   if (missing !== undefined) {
-    throw new TypeError(`${RULE}: ${missing} is undefined. To keep what the tokens say, leave it out`)
+    throw new TypeError(`${RULE}: ${missing} is undefined. To keep the current value, leave it out`)
   }
   const { claims, access = {}, refresh = {} }: UserDescription<object> = answer
   if (claims !== undefined && !isJsonObject(claims)) throw new TypeError(`${RULE}: claims must be an object`)
@@ -149,7 +151,7 @@ function applyDescription(
   }
 }
 
-// A call may ask for a token with fewer scopes than the user has, never more.
+// A call may request fewer scopes than the user has, never more.
 function restrict(
   own: CreateTokenOptions = {},
   { scopes, audience }: UserDescription<object>,

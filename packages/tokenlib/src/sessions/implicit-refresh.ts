@@ -9,7 +9,7 @@ import type { RefreshedTokens } from '../revocation/session-options.js'
 import { createRefreshed, type ImplicitRefresh, readCookieName } from '../http/refreshed-response.js'
 import { coversPath, setCookies, unsetCookies } from '../requests/set-cookies.js'
 
-/** What is needed of a manager; every `TokenManager` whose store keeps sessions has it. */
+/** The part of a manager that this needs; every `TokenManager` whose store keeps sessions has it. */
 export interface RefreshingManager {
   readonly config: TokenConfig
   readonly sessions: { refresh(source: RequestSource): Promise<RefreshedTokens> }
@@ -20,14 +20,14 @@ export interface RefreshingManager {
 }
 
 /**
- * Refreshes the session of a request whose access cookie has expired and whose refresh cookie is good, so that the request
- * goes on with new tokens. `null` when there was nothing to do.
+ * Refreshes the session of a request whose access cookie has expired and whose refresh cookie is valid, so that the request
+ * continues with new tokens. Returns `null` if there was nothing to do.
  *
- * A session that is over, or whose user `describeUser` refuses, is not refreshed: the request goes on without it, and
- * the headers delete what is left of it. A request whose refresh token was just superseded goes on without the session
- * too, but its cookies stay: the browser has newer ones, or gets them soon. A request whose refresh token is
- * refused for another reason, a missing CSRF value for example, goes on as it came. Rejects when the store or the signer
- * is unavailable, or `describeUser` throws: a request must not count as logged out for that.
+ * If the session has ended, or `describeUser` refuses its user, the request continues without a session, and the headers
+ * delete its cookies. If the refresh token was just superseded, the request also continues without a session, but the
+ * cookies stay: the browser has newer ones, or gets them soon. If the refresh token is refused for another reason, such as
+ * a missing CSRF value, the request continues unchanged. Rejects if the store or the signer is unavailable, or if
+ * `describeUser` throws: that must not look like a logout.
  */
 export async function refreshImplicitly(
   tokens: RefreshingManager,
@@ -36,7 +36,7 @@ export async function refreshImplicitly(
   return refreshView(tokens, toRequestView(request))
 }
 
-/** What an adapter calls for each request, with the view of its own. */
+/** The same as a function of a view, for adapters. Checks the manager once. */
 export function createImplicitRefresh(
   tokens: RefreshingManager,
 ): (view: RequestView) => Promise<ImplicitRefresh | null> {
@@ -61,7 +61,7 @@ async function refreshView(tokens: RefreshingManager, view: RequestView): Promis
   return createRefreshed(cookies, replace(view, cookieHeader, cookies), () => isTooLate(made))
 }
 
-/** Throws `ConfigurationError` where a browser would not send the refresh cookie with the requests of pages. */
+/** Throws `ConfigurationError` if browsers would not send the refresh cookie with every page request. */
 export function assertImplicitRefresh({ config }: Pick<RefreshingManager, 'config'>): void {
   if (!config.hasLocation('cookies', 'access') || !config.hasLocation('cookies', 'refresh')) {
     throw new ConfigurationError("An implicit refresh needs cookies: add 'cookies' to JWT_TOKEN_LOCATION")
@@ -76,14 +76,14 @@ export function assertImplicitRefresh({ config }: Pick<RefreshingManager, 'confi
 
 async function needsRefresh(tokens: RefreshingManager, view: RequestView): Promise<boolean> {
   const access = await readQuietly(tokens, view, 'access')
-  // A token in a header or a body is that of a program, which refreshes by itself.
+  // A token in a header or a body comes from a program, which refreshes by itself.
   if (access !== null && access.location !== 'cookies') return false
   if (access !== null && !isExpired(tokens, access.token)) return false
   const refresh = await readQuietly(tokens, view, 'refresh')
   return refresh?.location === 'cookies'
 }
 
-// What cannot be read is for the dependencies of the route to refuse.
+// A token that cannot be read is refused by the dependencies of the route.
 async function readQuietly(
   tokens: RefreshingManager,
   view: RequestView,
@@ -114,8 +114,8 @@ const OVER: readonly TokenErrorCode[] = [
   'SUBJECT_NOT_FOUND',
 ]
 
-// A token that is refused for another reason may still be good elsewhere: for an application under the same names, or
-// once a clock is right again.
+// A token that is refused for another reason may still be valid elsewhere: in an application with the same cookie names,
+// or once a clock is right again.
 function isOver(code: string): boolean {
   return (OVER as readonly string[]).includes(code)
 }
@@ -127,7 +127,7 @@ function replace(view: RequestView, header: string, cookies: readonly string[]):
   return cookieHeader
 }
 
-// What a browser would send next: the cookies of the header, with those that are set and without those that are deleted.
+// What a browser would send next: the cookies of the header, plus the cookies that are set, minus the deleted ones.
 function toCookieHeader(header: string, setCookies: readonly string[]): string {
   const changed = new Map(
     setCookies.map((cookie) => {

@@ -19,7 +19,7 @@ import type { DescribeUser, UserDescriber } from './describe-user.js'
 import { readRevocableClaims } from './logout.js'
 import type { TokenMaker } from './token-maker.js'
 
-/** What adapters, routes and packages of ours use of a manager besides its members. Applications need none of it. */
+/** What our adapters, routes and packages use of a manager besides its members. Applications do not need it. */
 export interface ManagerInternals<Payload = TokenPayload> {
   readonly config: TokenConfig
   /** The option `formatError`; `null` for the standard bodies. */
@@ -33,27 +33,27 @@ export interface ManagerInternals<Payload = TokenPayload> {
   readonly issuers: readonly string[]
   /** Whether `close` was called. Always `false` for a manager without a store. */
   readonly isClosed: boolean
-  /** What the replica of this process knows now, without a call of the store; `null` where there is none. */
+  /** The state of this process's replica, without a store call. `null` without a replica. */
   readReplica(): ReplicaState | null
   /** Where a request comes from: the address as `clientIp` reads it, and the user agent. */
   readClient(request: RequestSource): SessionClient
-  /** Registers `describeUser`, like the option of that name; throws `ConfigurationError` if there is one already. */
+  /** Registers `describeUser`, like the option. Throws `ConfigurationError` if the manager already has one. */
   setDescribeUser(describeUser: DescribeUser<object, never>): void
-  /** One token of no session, with every key; rejects with `KeysUnavailableError` when the signer of the key fails. */
+  /** Creates a token without a session; works with every key. Rejects with `KeysUnavailableError` if the signer fails. */
   createToken(type: TokenType, claims: ClaimsInput, options?: CreateTokenOptions): Promise<string>
-  /** The standard checks alone, at once. A revoked token passes; `allowExpired` lets an expired one pass as well. */
+  /** Only the standard checks, synchronously. A revoked token passes; with `allowExpired`, an expired one too. */
   verifyWithoutRevocation(token: string, options?: UnrevokedOptions): Payload
   /**
-   * Checks a token of any type without using it: a used refresh token is refused as revoked, and its session goes on. For
-   * introspection, where somebody else asks about a token.
+   * Checks a token of any type without using it: a used refresh token is refused as revoked, but its session continues.
+   * For introspection.
    */
   inspectToken(token: string): Promise<Payload>
   /**
-   * The claims of a genuine token, or `null`. Time, issuer, audience and revocation are not checked, so this is only good
-   * for taking rights away: pass the claims to `logout` or `revoke.token`.
+   * The claims of a token with a valid signature, or `null`. Time, issuer, audience and revocation are not checked, so use
+   * this only to remove access: pass the claims to `logout` or `revoke.token`.
    */
   readRevocableToken(token: string): Promise<TokenPayload | null>
-  /** Checks a JWT of an issuer that is no access token, such as a logout token or a security event token. */
+  /** Checks another kind of JWT from an issuer, such as a logout token or a security event token. */
   verifyIssuedJwt(jwt: string, options: IssuedJwtOptions): Promise<IssuedJwt>
   /** How a `sub` of one of the issuers appears in a payload: with the prefix of the issuer. */
   toSubject(issuer: string, sub: string): string
@@ -61,7 +61,7 @@ export interface ManagerInternals<Payload = TokenPayload> {
   inspect(): ManagerInspection
 }
 
-// Shared by every copy of this package in a process: the command line may be another one than the application uses.
+// Shared by every copy of this package in a process: the command line may use another copy than the application.
 const INTERNALS = Symbol.for('tokenlib.internals')
 
 /** The internals of a manager, or `null` for any other value. */
@@ -84,7 +84,7 @@ type PayloadOf<Manager> = Manager extends { readonly accessTokenRequired: Depend
   ? DependencyValue<Manager['accessTokenRequired']>
   : TokenPayload
 
-/** What the internals of a manager are made of. */
+/** The parts that the internals of a manager need. */
 export interface InternalParts {
   readonly config: TokenConfig
   readonly formatError: FormatError | null
@@ -94,7 +94,7 @@ export interface InternalParts {
   readonly store: RevocationStore | null
 }
 
-/** Lets `internalsOf` look into a manager. */
+/** Makes the internals of a manager available to `internalsOf`. */
 export function exposeInternals(manager: object, parts: InternalParts): void {
   Object.defineProperty(manager, INTERNALS, { value: createInternals(parts), enumerable: false })
 }
@@ -132,12 +132,12 @@ function createInternals(parts: InternalParts): ManagerInternals {
   }
 }
 
-/** What `tokenlib doctor` sees of a manager. It has the ids of keys, never a key itself. */
+/** What `tokenlib doctor` sees of a manager: the ids of keys, never the keys. */
 export interface ManagerInspection {
   readonly config: TokenConfig
   /** Every own key. */
   readonly keys: readonly InspectedKey[]
-  /** Why no key signs new tokens at this moment, or `null`. */
+  /** Why no key signs new tokens now, or `null`. */
   readonly missingKey: string | null
   readonly issuers: readonly InspectedIssuer[]
   readonly store: RevocationStore | null
@@ -147,9 +147,9 @@ export interface ManagerInspection {
 export interface InspectedKey {
   readonly kid: string
   readonly algorithm: string
-  /** Whether new tokens are signed with it at this moment. */
+  /** Whether it signs new tokens now. */
   readonly signs: boolean
-  /** Whether tokens of it are accepted at this moment. */
+  /** Whether its tokens are accepted now. */
   readonly isTrusted: boolean
 }
 
@@ -188,7 +188,7 @@ function inspect(
   }
 }
 
-/** What a manager can do at this moment. */
+/** What a manager can do now. */
 export interface ManagerHealth {
   /** `up`: everything. `degraded`: it checks tokens, but nothing can be written. `down`: it cannot check tokens. */
   readonly status: 'up' | 'degraded' | 'down'
@@ -198,13 +198,13 @@ export interface ManagerHealth {
   readonly canWrite: boolean
   /** How long the store took to answer or fail, in milliseconds; `null` for a manager without a store. */
   readonly responseTimeMs: number | null
-  /** What is wrong; `null` when `status` is `up`. */
+  /** What is wrong; `null` if `status` is `up`. */
   readonly error: Error | null
-  /** What the replica of this process knows; `null` where there is none. */
+  /** The state of this process's replica; `null` without a replica. */
   readonly replica: ReplicaState | null
 }
 
-/** Asks the store, and a signer that failed the last time; never rejects. */
+/** Calls the store, and the signer if it failed the last time. Never rejects. */
 export async function readHealth(
   store: StoreConnection | null,
   maker: Pick<TokenMaker, 'assertSignerAvailable'>,

@@ -30,11 +30,11 @@ import { runRevocation, toIssuers } from './revoke.js'
 export interface Logout {
   /**
    * Ends the session of every genuine token in a request, expired or not. Returns the claims of the first one, or `null`
-   * when there was nothing to end. Rejects for a cookie without its CSRF value, for a request of another site, and when
-   * the store is unavailable; in every other case the cookies can be deleted.
+   * if there was nothing to end. Rejects for a cookie without its CSRF value, for a request from another site, and if the
+   * store is unavailable. In every other case you can delete the cookies.
    */
   (request: RequestSource, options?: RevokeOptions): Promise<StandardClaims | null>
-  /** Ends the session of a token: its access and refresh tokens die together. A token of no session is revoked by itself. */
+  /** Ends the session of a token and so revokes all of its tokens. Without a session, revokes the token itself. */
   (payload: LogoutPayload, options?: RevokeOptions): Promise<Acknowledgement>
 }
 
@@ -62,10 +62,10 @@ export function createLogout(authenticator: Authenticator): Logout {
     isPayload(source) ? logOutToken(source, options) : logOutRequest(source, options)) as Logout
 }
 
-// By what only a request has: a payload may have claims of any name, `headers` among them, and other middleware may have put
-// a `sid` on a request that nobody has verified.
+// Recognised by what only a request has: a payload may have claims of any name, including `headers`, and other middleware
+// may have put an unverified `sid` on a request.
 function isPayload(source: RequestSource | LogoutPayload): source is LogoutPayload {
-  // Refused by name, there.
+  // Neither: the revoker rejects it as an invalid payload.
   if (typeof source !== 'object' || source === null) return true
   if (!('headers' in source || 'header' in source)) return true
   const { header, headers, method, url } = source as Partial<RequestView & Pick<Request, 'headers'>>
@@ -87,7 +87,7 @@ async function endSessions(
   const { genuine, unavailable } = await readLogoutTokens(authenticator, view)
   const sessions = new Map(genuine.map((token) => [token.session, token]))
   for (const { claims, issuer } of sessions.values()) await revoker.logout(claims, origin, [issuer])
-  // Not before the others are logged out: the keys of one issuer must not keep the sessions of another alive.
+  // Only after the others are logged out: missing keys of one issuer must not keep sessions of another alive.
   if (unavailable !== null) {
     reportRejection(authenticator, unavailable.error, { client: { request: view } })
     throw unavailable.error
@@ -95,17 +95,17 @@ async function endSessions(
   return genuine[0]?.claims ?? null
 }
 
-/** What was found in a request; `unavailable` if a token could not be opened for want of keys. */
+/** What was found in a request; `unavailable` if a token could not be verified because keys are missing. */
 interface LogoutTokens {
   readonly genuine: readonly GenuineToken[]
   readonly unavailable: { readonly error: unknown } | null
 }
 
 /**
- * Every token in a request that may be logged out: genuine ones, expired or revoked or not.
+ * Every token in a request that can be logged out: every genuine one, even if it is expired or revoked.
  *
- * A logout must work when the access token has expired, with the refresh token alone, beside tokens that are none, and
- * a second time. It only takes rights away, so no more is asked than that a token is ours, or of an issuer and for us, and
+ * A logout must work with an expired access token, with only the refresh token, next to invalid tokens, and a second time.
+ * It only removes access, so it checks just two things: that a token is ours, or from an issuer for this application, and
  * that the request comes from the application itself.
  */
 async function readLogoutTokens(authenticator: Authenticator, view: RequestView): Promise<LogoutTokens> {
@@ -131,16 +131,16 @@ async function readLogoutTokens(authenticator: Authenticator, view: RequestView)
 interface GenuineToken {
   readonly found: RequestToken
   readonly claims: TokenPayload
-  /** `null` for one of our own. */
+  /** `null` for our own tokens. */
   readonly issuer: string | null
-  /** The session, or the token where it has none, apart from those of other issuers that have the same id. */
+  /** Identifies the session, or the token if it has no session, uniquely across issuers. */
   readonly session: string
 }
 
-// What somebody else may have set beside the real one is tried too, but not without end.
+// Another host may have set cookies of the same name. Try those too, up to a limit.
 const MAX_COOKIE_VALUES = 8
 
-// All places, and what cannot be read in one of them does not hide what is in another.
+// Searches every place; a token that cannot be read in one place does not hide a token in another.
 async function findTokens(
   view: RequestView,
   type: TokenType,
@@ -174,7 +174,7 @@ async function readPlace(
     .map((value) => new RequestToken(reading.toCanonical(value), type, 'cookies', csrf))
 }
 
-/** The claims of a genuine token, expired or not, or `null`: enough to take its rights away. */
+/** The claims of a genuine token, expired or not, or `null`: enough to remove its access. */
 export async function readRevocableClaims(
   authenticator: Authenticator,
   text: string,
@@ -217,15 +217,14 @@ async function openGenuine(
   }
 }
 
-// What an issuer has made for another application is no business of ours. Nothing else matters: a token that is not valid
-// yet would be accepted later.
+// Ignore tokens that an issuer made for another application. Nothing else matters here: even a token that is not valid yet
+// would be accepted later.
 function toAddressRules(rules: ClaimRules): ClaimRules {
   return { ...rules, leeway: Infinity, maxAge: null, requiredClaims: [] }
 }
 
-// No page of another site can send a header or a JSON body to us, nor a CSRF value; it can send a query, and the browser
-// adds cookies. Every cookie token needs its CSRF value, whatever the method, or belongs to a session whose other token
-// has it.
+// A page of another site cannot send us a header, a JSON body or a CSRF value. It can send a query, and the browser adds
+// cookies. So every cookie token needs its CSRF value, whatever the method, unless another token of its session has it.
 async function assertOwnRequest(
   view: RequestView,
   genuine: readonly GenuineToken[],
@@ -247,8 +246,8 @@ async function assertOwnRequest(
   }
 }
 
-// A request without tokens is answered with the deletion of cookies, which a browser may take from a request that another
-// site has started (Fetch §2.2.2: no page can change these headers).
+// The response to a request without tokens deletes cookies, and another site may have started that request (Fetch §2.2.2:
+// no page can change these headers).
 function assertNotCrossSite(view: RequestView, { locations, csrf }: ReadingRules): void {
   const usesCookies = locations.access.includes('cookies') || locations.refresh.includes('cookies')
   if (!usesCookies || !csrf.protect) return
@@ -258,7 +257,7 @@ function assertNotCrossSite(view: RequestView, { locations, csrf }: ReadingRules
   if (isBrowser && !isOwn) throw new CsrfError('The request comes from another origin')
 }
 
-// A logout changes something, also by GET: an empty method needs a CSRF value.
+// A logout changes something, even by GET: an empty method always needs a CSRF value.
 function toUnsafe(view: RequestView): RequestView {
   return { method: '', url: view.url, header: (name) => view.header(name), body: () => view.body() }
 }

@@ -21,7 +21,7 @@ import type { TokenMaker } from './token-maker.js'
 import { compilePolicy } from '../requests/policy.js'
 import { OWN } from '../tokens/token-sources.js'
 
-/** What a refresh works with. */
+/** The parts that a refresh needs. */
 export interface RefreshParts {
   readonly authenticator: Authenticator
   readonly maker: TokenMaker
@@ -30,7 +30,7 @@ export interface RefreshParts {
   readonly users: UserDescriber
 }
 
-/** New tokens for the refresh token in a request, or for a token itself. */
+/** New tokens for a refresh token, or for the refresh token in a request. */
 export function refreshPair(
   parts: RefreshParts,
   source: RequestSource | string,
@@ -44,7 +44,7 @@ export function refreshPair(
 }
 
 /**
- * Whether it is too late to send new tokens: the client may have newer ones by now, and these would replace them. If they
+ * Whether it is too late to send new tokens: the client may already have newer ones, which these would replace. If they
  * are not sent, the client's refresh token still works.
  */
 export function isTooLate(made: RefreshedTokens): boolean {
@@ -61,7 +61,7 @@ async function rotatePair(
   assertOptions('sessions.refresh()', refreshOptions, REFRESH_OPTIONS)
   if (source === null) {
     throw new TypeError(
-      'sessions.refresh() takes a request or a refresh token. After a refresh with refreshToken: null, use the token sent before',
+      'sessions.refresh() takes a request or a refresh token. If the last refresh returned refreshToken: null, keep using the previous token',
     )
   }
   const { access, ...client } = refreshOptions
@@ -77,20 +77,20 @@ async function rotatePair(
   const origin = view === undefined || found === null ? null : { view, found }
   const verified = await authenticateToken(authenticator, token, policy, origin)
 
-  // Pages of the session hold this value and may send it with any token of the session: a new value would refuse the
-  // requests of every tab that read the old one just before the refresh.
+  // Pages keep this value and may send it with any token of the session. With a new value, requests of every tab that read
+  // the old one just before the refresh would be refused.
   const { csrf, remember } = verified.claims
   const carried = { csrf, remember }
   const from = { ...(view && { request: view }), ...client }
   const findings = findingsOf(authenticator, token, view)
   const presented = findings.presented
-  // A failure in here costs nothing, whether or not the session has advanced: the token can be sent again.
+  // A failure here costs nothing, whether or not the session has advanced: the client can send the token again.
   const rotate = async (): Promise<RefreshedTokens> => {
     await presented
     const { input, options } = await describe()
     const sendBy = monotonicNow() + settings.sendWithinMs
     const session = await sessions.rotate(verified, from)
-    // Again: a key that was revoked since the check must not live on in a pair that another key signs.
+    // Check again: a key that was revoked since the first check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
     const made =
       session.lineage === undefined
@@ -103,7 +103,7 @@ async function rotatePair(
   const describe = async (): Promise<PlannedTokens> => {
     const planned = toPlan(verified.claims, settings.identityClaim, access)
     const { sid, gen } = verified.claims
-    // A token of no session: the rotation refuses it.
+    // A token without a session: the rotation refuses it.
     if (sid === undefined || gen === undefined) return planned
     try {
       return await users.describe(planned, 'refresh')
@@ -125,7 +125,7 @@ async function rotatePair(
   }
 }
 
-// What the tokens say, if nobody describes the user.
+// The claims of the refresh token, if there is no describeUser.
 function toPlan(
   claims: TokenPayload,
   identityClaim: string,

@@ -19,15 +19,15 @@ export type RevocableSession = string | (Pick<StandardClaims, 'sid' | 'iss'> & {
 
 /** Revokes tokens before they expire. Every promise resolves once the store has the revocation. */
 export interface Revoke {
-  /** Revokes one token by its `jti`; the other token of its session stays good. */
+  /** Revokes one token by its `jti`. The other token of its session stays valid. */
   token(payload: RevocablePayload, options?: RevokeOptions): Promise<Acknowledgement>
-  /** Revokes every token of a session, those still to be refreshed included. */
+  /** Revokes every token of a session; it can no longer be refreshed. */
   session(session: RevocableSession, options?: RevokeOptions): Promise<Acknowledgement>
-  /** Revokes every token of a user that began before now: `uid` is the `sub` of a payload or, with `issuer`, of that issuer. */
+  /** Revokes every token of a user that started before now. `uid` is the `sub` of a payload or, with `issuer`, the issuer's. */
   user(uid: string, options?: RevokeOptions): Promise<Acknowledgement>
-  /** Revokes every token that a key has signed or will sign, for good; take the key out of the configuration too. */
+  /** Permanently revokes every token that a key has signed or will sign. Remove the key from the configuration too. */
   key(kid: string, options?: RevokeOptions): Promise<Acknowledgement>
-  /** Revokes every token of everybody whose session began before now; with an `issuer`, only the tokens of that one. */
+  /** Revokes every token whose session started before now; with `issuer`, only the tokens of that issuer. */
   all(options?: RevokeOptions): Promise<Acknowledgement>
 }
 
@@ -50,7 +50,7 @@ export function createRevoke(
         if (sid === undefined)
           throw new TypeError('The token belongs to no session: revoke the token instead')
         const { sub = null, ...payload } = typeof session === 'string' ? {} : session
-        // For the event alone. A revoked session has no row, so this cannot wait until the store has the revocation; the
+        // Only for the event. A revoked session has no row, so this cannot wait until the store has the revocation. The
         // revocation does not wait for this either.
         const mustRead = typeof session === 'string' && isHeard('revoked')
         const user = mustRead ? readPendingSubject(sid, store?.sessions ?? null) : sub
@@ -66,7 +66,7 @@ export function createRevoke(
     async key(kid, options = {}) {
       return runRevocation(authenticator, 'revoke.key', options, (revoker, origin) => {
         const issuers = toKeyIssuers(settings.sources.issuers, settings.keys.verifying, options.issuer)
-        // Where a key has no `kid` of its own, a token may name it as it likes: its derived id is revoked as well.
+        // If a key has no `kid` of its own, its tokens may have any `kid`, so revoke its derived id as well.
         const otherIds = settings.sources.issuers.get(options.issuer ?? '')?.keys.idsOf(kid)
         return revoker.revokeKey(kid, origin, issuers, otherIds)
       })
@@ -76,13 +76,15 @@ export function createRevoke(
         if (options.issuer === undefined) return revoker.revokeAll(origin)
         const issuer = parseIssuer(settings.sources.issuers, options.issuer)
         if (issuer !== null) return revoker.revokeIssuer(issuer, origin)
-        throw new TypeError('revoke.all() takes one of the issuers, or none for every token of everybody')
+        throw new TypeError(
+          "revoke.all() takes one of the issuers, not 'own'. Leave issuer out to revoke every token",
+        )
       })
     },
   }
 }
 
-/** Checks the options of whatever revokes, runs it, and waits for the other processes where the options ask for that. */
+/** Checks the options of a revocation, runs it, and waits for the other processes if `everywhere` is set. */
 export async function runRevocation<Answer>(
   { store, clients }: Pick<Authenticator, 'store' | 'clients'>,
   method: string,
@@ -94,8 +96,8 @@ export async function runRevocation<Answer>(
   const origin = parseActor(clients, `${method}()`, options, request)
   if (options.everywhere === true && waitForOthers === null) {
     throw new ConfigurationError(
-      'everywhere needs to know the bound of the replicas: new TokenManager({ store: replicate(store) }). ' +
-        'Where no process has a replica, a revocation holds everywhere without it',
+      'everywhere needs a replica: new TokenManager({ store: replicate(store) }). ' +
+        'If no process has a replica, leave it out: revocations apply everywhere once they resolve',
     )
   }
   const answer = await revoke(revokerFor(options.deferUnless), origin)
@@ -103,7 +105,7 @@ export async function runRevocation<Answer>(
   return answer
 }
 
-/** Whose tokens a revocation is about: its option `issuer`, or the issuer of the payload. */
+/** Whose tokens to revoke: the option `issuer`, or the issuer of the payload. */
 export function toIssuers(
   { settings }: Pick<Authenticator, 'settings'>,
   options: RevokeOptions,

@@ -27,23 +27,23 @@ import type { TokenMaker } from './token-maker.js'
 
 /** Opens, refreshes, lists and ends sessions. */
 export interface Sessions<Input extends object = JsonClaims> {
-  /** Opens a session for a user who logs in: an access and a refresh token. It is kept where the store keeps sessions. */
+  /** Opens a session and returns its access and refresh token. A store that keeps sessions keeps it. */
   open(claims: { readonly uid: string } & Input, options?: OpenSessionOptions): Promise<TokenPair>
-  /** Exchanges the refresh token in a request, or a given one, for new tokens. It is used up once its successor is used. */
+  /** Exchanges a refresh token, or the one in a request, for new tokens. It is used up once its successor is used. */
   refresh(source: RequestSource | string, options?: RefreshOptions): Promise<RefreshedTokens>
-  /** The live sessions of a user, newest first, a page at a time. */
+  /** The active sessions of a user, newest first, one page at a time. */
   list(uid: string, options?: ListSessionsOptions): Promise<readonly SessionInfo[]>
-  /** One live session, or `null`; with a `uid`, only if it is that user's. A `uid` that is `undefined` is a `TypeError`. */
+  /** An active session, or `null`; with `uid`, only if it is that user's. Passing `undefined` as `uid` is a `TypeError`. */
   get(id: string, ...owner: [uid?: string]): Promise<SessionInfo | null>
-  /** Ends a session of a user; `false` if the user has no such session. */
+  /** Ends a session of a user. Returns `false` if the user has no such session. */
   end(id: string, uid: string, options?: RevokeOptions): Promise<boolean>
-  /** Ends every session of the token's user but its own; returns how many they were. */
+  /** Ends the user's other sessions, all but the token's own. Returns how many it ended. */
   endOthers(payload: Pick<StandardClaims, 'sub' | 'sid' | 'iss'>, options?: RevokeOptions): Promise<number>
-  /** Emits `loginFailed`, for a login route of your own. */
+  /** Emits `loginFailed`. Call it in your own login route. */
   reportFailedLogin(failed: FailedLogin): void
 }
 
-/** What sessions are made with. */
+/** The parts that sessions need. */
 export interface SessionParts {
   readonly maker: TokenMaker
   readonly users: UserDescriber
@@ -104,12 +104,12 @@ async function openSession(
   const limit = parseLimit({ maxSessions, whenFull })
   if (limit !== null) requireSessions(store, 'maxSessions')
   const client = clients.read({ request, ip, userAgent })
-  // Before anything else is asked of the claims: a description may be what makes them complete.
+  // Before the claims are checked: describeUser may complete them.
   const described = await describe({ users, authenticator }, { input: given, options: givenOptions }, client)
   const { input: claims, options: tokenOptions } = described
   const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember })
-  // Before a session is opened that nobody would have tokens of. A login with a limit may also end another session, which
-  // cannot be undone: the signer has to work at this moment.
+  // Before the session is opened, or it could end up without tokens. A login with a limit may also end another session,
+  // which cannot be undone, so the signer has to work right now.
   await (limit === null ? maker.assertSignerAvailable() : maker.probeSigner(inputLength))
   const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
   let pair: TokenPair
@@ -141,7 +141,7 @@ async function describe(
 /** A login that failed, for the event `loginFailed`. */
 export interface FailedLogin extends SessionClientOptions {
   readonly reason: LoginFailure
-  /** The name as the client sent it; never a password. At most 128 characters are kept, and nothing that is no string. */
+  /** The name as the client sent it, never a password. Strings are cut to 128 characters; anything else becomes `null`. */
   readonly user?: string | null | undefined
   /** The user of the session, for a step-up. */
   readonly sub?: string | null | undefined
@@ -156,7 +156,7 @@ const NAMES: OptionNames<FailedLogin> = {
   userAgent: true,
 }
 
-// Every reason is here, or this does not compile.
+// Does not compile if a reason is missing.
 const REASONS: Readonly<Record<LoginFailure, true>> = {
   credentials: true,
   user: true,
@@ -179,7 +179,7 @@ export function reportFailedLogin(
   }
   emit('loginFailed', () => ({
     reason,
-    // A client sends what it likes, and must not keep an attempt out of the log by that.
+    // A client can send anything, and must not be able to keep an attempt out of the log that way.
     user: typeof user === 'string' ? clean('user', user, MAX_USER_LENGTH) : null,
     sub,
     ...clients.readQuietly(client),

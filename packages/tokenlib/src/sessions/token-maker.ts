@@ -23,20 +23,20 @@ import type { PairTokenOptions, RefreshedTokens, TokenPair } from '../revocation
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from '../config/settings.js'
 
-/** Makes tokens. */
+/** Creates tokens. */
 export interface TokenMaker {
-  /** `ConfigurationError` where the key signs asynchronously. */
+  /** Throws `ConfigurationError` if the key signs asynchronously. */
   createToken(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): string
-  /** With every key; `KeysUnavailableError` when a signer fails. */
+  /** Works with every key. Rejects with `KeysUnavailableError` if a signer fails. */
   createTokenAsync(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): Promise<string>
-  /** Both tokens carry what is carried over; without a CSRF value among it, they share a new one. */
+  /** Both tokens get the `carried` claims. Without a CSRF value in them, they share a new one. */
   createPair(
     input: ClaimsInput,
     options: PairTokenOptions,
     session: SessionClaims,
     carried: CarriedClaims,
   ): TokenPair
-  /** With every key, both signatures at the same time; `KeysUnavailableError` when a signer fails. */
+  /** Works with every key; requests both signatures in parallel. Rejects with `KeysUnavailableError` if a signer fails. */
   signPair(
     input: ClaimsInput,
     options: PairTokenOptions,
@@ -50,33 +50,33 @@ export interface TokenMaker {
     session: SessionClaims,
     carried: CarriedClaims,
   ): Promise<RefreshedTokens>
-  /** Rejects with `KeysUnavailableError` if the signer failed the last time and fails again. */
+  /** Rejects with `KeysUnavailableError` if the signer failed last time and fails again. */
   assertSignerAvailable(): Promise<void>
-  /** Rejects with `KeysUnavailableError` unless an async signer signs a text of so many characters now. */
+  /** Rejects with `KeysUnavailableError` unless an async signer can sign a text of this length now. */
   probeSigner(length: number): Promise<void>
-  /** A session that is in no store. */
+  /** Starts a session that no store keeps. */
   startSession(): SessionClaims
-  /** Throws for claims or options that no pair can be made of. */
+  /** Throws if no pair can be created from the claims and options. */
   planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): PairPlan
 }
 
 /** What is known of a pair before its session is opened. */
 export interface PairPlan {
-  /** When its session would end; epoch seconds, `null` for never. */
+  /** When its session would end, in epoch seconds; `null` for never. */
   readonly endsAt: number | null
-  /** How many characters have to be signed at most for one of its tokens. */
+  /** The most characters that have to be signed for one of its tokens. */
   readonly inputLength: number
 }
 
-/** What a maker works with. */
+/** The parts that a maker needs. */
 export interface TokenMakerOptions {
   readonly settings: Settings
   readonly now: Clock
   readonly random: RandomBytes
   readonly emit: TokenEmitter['emit']
-  /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
+  /** The start of a token created at `at`, in epoch milliseconds: later than every earlier revocation. */
   startToken(at: number): number
-  /** Called with the expiry of each token without a session in a store: epoch seconds, or `null` for never. */
+  /** Called with the expiry of each token without a stored session: epoch seconds, or `null` for never. */
   onExpiry(expiresAt: number | null): void
 }
 
@@ -84,7 +84,7 @@ export interface TokenMakerOptions {
 export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
   const { settings, now, random, emit } = parts
   const { creation, keys, maxTokenLength } = settings
-  // The same for every token of a type and a key without headers of its own.
+  // The encoded header is the same for every token of a type and key, unless it has extra headers.
   const last: { [Type in TokenType]?: { readonly key: BoundKey; readonly header: string } } = {}
 
   const toHeader = (type: TokenType, key: BoundKey, headers: CreateTokenOptions['headers']): string => {
@@ -101,7 +101,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     return encodeHeader(key, typ, headers)
   }
 
-  // A user of ours must not be taken for one of an issuer.
+  // Our users must not be mistaken for users of an issuer.
   const assertOwnSubject = (uid: string): void => {
     for (const { issuer, subjectPrefix } of settings.sources.issuers.values()) {
       if (subjectPrefix !== '' && uid.startsWith(subjectPrefix)) {
@@ -112,7 +112,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     }
   }
 
-  // The claims of a token, and what is to be signed; throws for a token that our own verifier would reject for its size.
+  // The claims of a token and what to sign. Throws if the token would be too large for our own verifier.
   const prepare = (
     type: TokenType,
     input: ClaimsInput,
@@ -124,7 +124,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     const claims = createClaims(type, input, options, creation[type], { now: at, start, random, session })
     if (settings.sources.issuers.has(claims['iss'] as string)) {
       throw new TypeError(
-        'issuer is one of the issuers of this manager: only that issuer can make such a token',
+        'issuer is one of the issuers of this manager: only that issuer can create such a token',
       )
     }
     assertOwnSubject(input.uid)
@@ -136,7 +136,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     const length = measureCompact(key, signingInput)
     if (length <= maxTokenLength) return { type, sub: input.uid, session, key, claims, signingInput }
     throw new TypeError(
-      `The claims make a token of ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
+      `The token would have ${length} characters; JWT_MAX_TOKEN_LENGTH allows ${maxTokenLength}`,
     )
   }
 
@@ -153,7 +153,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     ]
   }
 
-  // Once a token is signed, and before anybody gets it.
+  // Called once a token is signed, before the caller gets it.
   const report = ({ type, sub, session, claims }: UnsignedToken): void => {
     const { jti, exp: expiresAt = null } = claims as { jti: string; exp?: number }
     if (session?.limitExpiry === undefined) parts.onExpiry(expiresAt)
@@ -245,7 +245,7 @@ interface UnsignedToken {
 
 const LONGEST_LINEAGE = { generation: Number.MAX_SAFE_INTEGER, parent: 'x'.repeat(22), issuedAt: FOREVER }
 
-/** Own options over shared ones; an own expiry replaces the shared one, however it is written. */
+/** Merges a token's own options over the shared ones. Its own expiry replaces the shared one, in either form. */
 export function mergeOptions(shared: CreateTokenOptions, own: CreateTokenOptions = {}): CreateTokenOptions {
   const { expiresIn: _in, expiresAt: _at, ...rest } = shared
   const hasOwnExpiry = own.expiresIn !== undefined || own.expiresAt !== undefined

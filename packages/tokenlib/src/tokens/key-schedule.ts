@@ -195,7 +195,7 @@ export interface Keys {
   jwks(): JwkSet
 }
 
-/** `tokens.keys` of a manager; `setKeys` is `null` where the keys are those of the configuration. */
+/** `tokens.keys` of a manager; `setKeys` is `null` if the keys come from the configuration. */
 export function createKeys(
   ring: KeyRing,
   setKeys: ((keys: readonly OwnKey[], now: number) => void) | null,

@@ -17,28 +17,28 @@ import { type ClaimRules, toTokenPayload, type TokenPayload } from './payload.js
 export interface TokenSource {
   /** Names the source in policies and revocations; `null` for the manager's own tokens. */
   readonly issuer: string | null
-  /** The `iss` that its tokens may have, as far as that is known. */
+  /** The `iss` that its tokens may have, if known. */
   readonly names: readonly string[]
   readonly keys: SourceKeys
   readonly rules: ClaimRules
-  /** Stands before every `sub` in a payload; no user of another source may have it. Empty for none. */
+  /** Prepended to every `sub` in a payload. No user of another source may have this prefix. Empty for none. */
   readonly subjectPrefix: string
   /** Whether its keys also sign JWTs about users and sessions, such as logout tokens. */
   readonly sendsEvents: boolean
-  /** Whether its ECDSA signatures may come with the higher s. The manager then uses the spelling with the lower one. */
+  /** Whether its ECDSA signatures may have the higher s. The manager then uses the form with the lower s. */
   readonly allowsHighS: boolean
   /**
-   * Whose revocations apply to its tokens: the `issuer`, and `null`, which is us, if the issuer uses this library and may
-   * revoke in the same store.
+   * Whose revocations apply to its tokens: those for the `issuer`, and also our own (`null`) if the issuer uses this library
+   * and may revoke in the same store.
    */
   readonly revokedBy: readonly (string | null)[]
-  /** The payload of a token whose signature holds, or `TokenDecodeError`. Time and audience are checked afterwards. */
+  /** The payload of a token with a valid signature, or `TokenDecodeError`. Time and audience are checked afterwards. */
   toPayload(jwt: SignedJwt): OpenedToken
-  /** When a token began, and when it ends at the latest. */
+  /** When a token started, and when it ends at the latest. */
   lifeOf(payload: TokenPayload): TokenLife
 }
 
-/** A JWT whose signature holds. */
+/** A JWT with a valid signature. */
 export interface SignedJwt {
   readonly jws: CompactJws
   readonly header: JwsHeader
@@ -48,7 +48,7 @@ export interface SignedJwt {
 /** A genuine token. */
 export interface OpenedToken {
   readonly payload: TokenPayload
-  /** The names of the user in revocations, without the prefix of the source: at least one. */
+  /** The ids of the user in revocations, without the prefix of the source. At least one. */
   readonly subjects: readonly string[]
 }
 
@@ -56,79 +56,79 @@ export interface OpenedToken {
 export interface TokenLife {
   /** What revocations of users are compared with. */
   readonly start: number
-  /** From when on the token cannot verify; `null` for never. */
+  /** When the token can no longer be valid; `null` for never. */
   readonly end: number | null
 }
 
 /** The keys of a source, each bound to one algorithm. */
 export interface SourceKeys {
   /**
-   * The keys that may have signed a JWT with this header: empty if the source has none. `null` when they have to be loaded
-   * first. Starts a reload in the background when the keys are due for one.
+   * The keys that may have signed a JWT with this header; empty if the source has no such key. `null` if keys have to be
+   * loaded first. Starts a background reload if the keys are due for one.
    *
-   * With `isFinal`, for a caller that has waited for `load`, a key that is missing is not looked for again: `null` only says
-   * that no keys are there at all.
+   * Pass `isFinal` after waiting for `load`: a missing key is then not looked up again, and `null` only means that no keys
+   * are loaded at all.
    */
   find(header: JwsHeader, isFinal?: boolean): readonly BoundKey[] | null
   /**
-   * Whether a key that `find` returned now or earlier is one of the source's at `now`, in epoch milliseconds. Starts a reload
-   * like `find`.
+   * Whether a key that `find` returned, now or earlier, is still trusted at `now`, in epoch milliseconds. Starts a reload like
+   * `find`.
    */
   isTrusted(key: BoundKey, now: number): boolean
-  /** The ids of every key that is known under a `kid` at this moment, including those derived from the key. */
+  /** The ids of every key that currently has a `kid`, including the ids derived from the keys. */
   idsOf(kid: string): readonly string[]
-  /** Loads keys; `null` if all of them are there from the start. */
+  /** Loads keys; `null` if all keys are known from the start. */
   readonly loader: KeyLoader | null
 }
 
 /** Loads the keys of a source. */
 export interface KeyLoader {
   /**
-   * Loads what `find` lacks for a header, together with every other call that waits for the same. Then `find` answers.
-   * Rejects with `KeysUnavailableError` when there is nothing to answer with.
+   * Loads what `find` lacks for a header. Calls that wait for the same keys share one load. Afterwards `find` answers.
+   * Rejects with `KeysUnavailableError` if no keys are available.
    *
-   * With `mustBeCertain`, a key that is missing is looked for now, from a budget that other requests cannot use up. Rejects
-   * as well if it cannot be looked for. For callers that may not retry.
+   * With `mustBeCertain`, a missing key is looked up now, from a budget that other requests cannot use up. Also rejects if the
+   * lookup is not possible. For callers that may not retry.
    */
   load(header: JwsHeader, mustBeCertain?: boolean): Promise<void>
-  /** Starts what `load` does, and waits for nothing; in Workers, where that would end with the request, does nothing. */
+  /** Starts a load without waiting for it. Does nothing in Workers, where the load would end with the request. */
   prepare(header: JwsHeader): void
-  /** Resolves once the keys are there, and what `prepare` has started is done; rejects with `KeysUnavailableError`. */
+  /** Resolves once the keys and the loads that `prepare` started are done. Rejects with `KeysUnavailableError`. */
   ready(): Promise<void>
 }
 
 /** The source of an issuer, connected to one manager. */
 export interface IssuerSource extends TokenSource {
   readonly issuer: string
-  /** Whether its tokens have no `iss` and are found by their keys; `issuer` is only a name then. */
+  /** Whether its tokens have no `iss` and are recognised by their keys. `issuer` is then only a name. */
   readonly isWithoutIss: boolean
-  /** What its tokens look like, in a word: `tokenlib doctor` shows it. */
+  /** The name of its token format, as `tokenlib doctor` shows it. */
   readonly profile: string
-  /** Keys that no other source may have: a token of one could pass for a token of the other. */
+  /** Keys that no other source may have, so that its tokens cannot pass for another source's. */
   readonly exclusiveKeys: readonly BoundKey[]
-  /** From the start of one of its tokens to its end at the latest, in milliseconds. */
+  /** The longest lifetime of one of its tokens, in milliseconds. */
   readonly longestLifetime: number
   /** How long revocations of its sessions are kept, in milliseconds. */
   readonly sessionLifetime: number
 }
 
 /**
- * An issuer whose tokens a manager accepts in addition to its own: what the option `issuers` takes. The functions of
+ * An issuer whose tokens a manager accepts in addition to its own, for the option `issuers`. The functions of
  * `@tokenlib/issuers` return one.
  */
 export interface TrustedIssuer {
-  /** The `iss` of its tokens, or a name for an issuer whose tokens have none. */
+  /** The `iss` of its tokens, or a name if they have no `iss`. */
   readonly issuer: string
-  /** Stands before every `sub`. Required as soon as a manager has several sources; `''` says that all mean the same users. */
+  /** Prepended to every `sub`. Required if a manager has several sources; `''` if all sources have the same users. */
   readonly subjectPrefix?: string | undefined
-  /** Its source for one manager, or `ConfigurationError`. Called once by each manager; sends nothing. */
+  /** Creates the source for one manager, or throws `ConfigurationError`. Each manager calls it once. Sends no requests. */
   connect(manager: SourceContext): IssuerSource
 }
 
-/** What a manager tells its issuers. */
+/** What a manager passes to its issuers. */
 export interface SourceContext {
   readonly emit: TokenEmitter['emit']
-  /** The clock of the manager, in epoch milliseconds; 0 if the runtime has no time yet, as in a Worker that starts. */
+  /** The clock of the manager, in epoch milliseconds; 0 if the runtime has no time yet, as in a starting Worker. */
   readonly now: Clock
   /** The clock difference that the configuration tolerates, in seconds. */
   readonly leeway: number
@@ -136,17 +136,17 @@ export interface SourceContext {
   readonly identityClaim: string
 }
 
-/** What a manager is configured with for its own tokens. */
+/** The configuration of a manager's own tokens. */
 export interface OwnTokens {
   readonly keys: KeyRing
   readonly rules: ClaimRules
-  /** The `iss` that they may have, as far as the configuration says. */
+  /** The `iss` that they may have, if configured. */
   readonly names: readonly string[]
   /** The claim that names the user. */
   readonly identityClaim: string
 }
 
-/** The tokens that a manager makes itself. */
+/** The tokens that a manager creates itself. */
 export function createOwnSource({ keys, rules, names, identityClaim }: OwnTokens): TokenSource {
   return {
     issuer: null,
@@ -155,12 +155,12 @@ export function createOwnSource({ keys, rules, names, identityClaim }: OwnTokens
     rules,
     subjectPrefix: '',
     sendsEvents: false,
-    // We make the lower one, and accept no other spelling.
+    // We sign with the lower s and accept no other form.
     allowsHighS: false,
     revokedBy: [null],
     toPayload({ header, claims }) {
       const payload = toTokenPayload(claims, identityClaim)
-      // We never issue such a token, but somebody else with the same key may have.
+      // We never issue such a token, but another holder of the key may have.
       if (payload.type !== 'access' && isAccessTokenHeader(header)) {
         throw new TokenDecodeError('Unexpected "typ" header: a refresh token must not have "at+jwt"')
       }
@@ -177,13 +177,13 @@ export function createOwnSource({ keys, rules, names, identityClaim }: OwnTokens
 }
 
 function createRingKeys(ring: KeyRing): SourceKeys {
-  // Tokens of one key have the same header, which is one object as long as it is.
+  // Tokens of one key have the same header, which stays one object.
   let last: Selection | null = null
 
   return {
     find(header) {
       const { verifying } = ring
-      // Unless the keys were replaced.
+      // Unless the keys have been replaced.
       const isKnown = last?.header === header && last.verifying === verifying
       last = last !== null && isKnown ? last : { header, verifying, keys: selectKeys(verifying, header) }
       return last.keys
@@ -197,11 +197,11 @@ function createRingKeys(ring: KeyRing): SourceKeys {
 interface Selection {
   readonly header: JwsHeader
   readonly keys: readonly BoundKey[]
-  /** The keys of the ring when they were selected. */
+  /** The keys of the ring at the time of selection. */
   readonly verifying: readonly BoundKey[]
 }
 
-// A header selects among keys that are bound to their algorithms; it never decides how one is used.
+// A header selects among keys that are bound to their algorithms. It never decides how a key is used.
 function selectKeys(keys: readonly BoundKey[], header: JwsHeader): readonly BoundKey[] {
   const allowed = keys.filter((key) => key.algorithm === header.alg)
   if (allowed.length === 0) throw new TokenDecodeError('Token algorithm is not allowed')

@@ -16,26 +16,26 @@ import type { IssuerSource, SourceContext, TokenSource, TrustedIssuer } from './
 /** The name of the manager's own tokens in policies and revocations. */
 export const OWN = 'own'
 
-/** Everything whose tokens a manager accepts. */
+/** All sources whose tokens a manager accepts. */
 export interface TokenSources {
   readonly own: TokenSource
-  /** All others, by name. */
+  /** All other sources, by name. */
   readonly issuers: Issuers
-  /** Whose token a JWT says it is, or `TokenIssuerError`; nothing about it is verified. */
+  /** The source that a JWT claims to come from, or `TokenIssuerError`. Verifies nothing. */
   find(jwt: UnverifiedJwt): TokenSource
-  /** Throws `TokenDecodeError` for a user of a source who has the prefix of another. */
+  /** Throws `TokenDecodeError` if a user of one source has the prefix of another. */
   assertSubject(source: TokenSource, sub: string): void
-  /** Throws `ConfigurationError` for keys of our own tokens that an issuer has to have for itself. */
+  /** Throws `ConfigurationError` if our own keys include a key that an issuer must not share. */
   assertOwnKeys(keys: readonly BoundKey[]): void
 }
 
 /** The issuers of a manager by their names. */
 export type Issuers = ReadonlyMap<string, IssuerSource>
 
-/** A JWT of which nothing is verified. */
+/** An unverified JWT. */
 export interface UnverifiedJwt {
   readonly jws: CompactJws
-  /** `null` if the payload is not a JSON object, or nobody had to look. */
+  /** `null` if the payload is not a JSON object, or was not needed. */
   readonly claims: Readonly<Record<string, unknown>> | null
 }
 
@@ -62,17 +62,17 @@ export function connectSources(
     issuers,
     find({ jws, claims }) {
       const iss = claims?.['iss']
-      // Our own tokens name their key, and no key of ours has the same name.
+      // Our own tokens name their key, and none of our keys has the same name.
       if (iss === undefined) return nameless !== undefined && hasKeyFor(nameless, jws) ? nameless : own
       const source = issuers.get(iss as string)
-      // A name that stands for an issuer whose tokens have none.
+      // This is the name of an issuer whose tokens have no `iss`.
       if (source?.isWithoutIss === true) throw new TokenIssuerError()
       return source ?? own
     },
     assertSubject({ subjectPrefix }, sub) {
       for (const prefix of prefixes) {
         if (prefix === subjectPrefix || !sub.startsWith(prefix)) continue
-        // Made before the issuer was configured, or by somebody else with the same key.
+        // Created before the issuer was configured, or by another holder of the key.
         throw new TokenDecodeError('Token subject begins with the prefix of another issuer')
       }
     },
@@ -85,7 +85,7 @@ function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], contex
   for (const [at, trusted] of list.entries()) {
     assertTrusted(`issuers[${at}]`, trusted)
     const { issuer } = trusted
-    if (issuer === OWN) throw new ConfigurationError(`Issuer ${OWN}: this is the name of our own tokens`)
+    if (issuer === OWN) throw new ConfigurationError(`Issuer ${OWN}: this name is reserved for own tokens`)
     if (issuers.has(issuer)) throw new ConfigurationError(`Issuer ${issuer} is listed twice`)
     if (own.names.includes(issuer)) {
       throw new ConfigurationError(`Issuer ${issuer} is also the issuer of this manager's own tokens`)
@@ -95,7 +95,7 @@ function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], contex
   return issuers
 }
 
-// The checks of names and prefixes must hold for the source as well.
+// The checks of names and prefixes must apply to the source as well.
 function connect(trusted: TrustedIssuer, context: SourceContext): IssuerSource {
   const source = trusted.connect(context)
   const { issuer, subjectPrefix = '' } = trusted
@@ -106,14 +106,14 @@ function connect(trusted: TrustedIssuer, context: SourceContext): IssuerSource {
 function assertTrusted(field: string, given: Partial<TrustedIssuer> | null): void {
   if (typeof given?.connect === 'function' && isNonEmptyString(given.issuer)) return
   throw new ConfigurationError(
-    `${field} must be made by a function of @tokenlib/issuers: trustIssuer({ … }), trustLegacyIssuer({ … }) or a ` +
+    `${field} must come from a function of @tokenlib/issuers: trustIssuer({ … }), trustLegacyIssuer({ … }) or a ` +
       'provider such as keycloak({ … })',
   )
 }
 
 /**
- * Throws `ConfigurationError` unless it is certain that a user of one source is never taken for a user of another who has
- * the same `sub`.
+ * Throws `ConfigurationError` if a user of one source could be mistaken for a user of another source with the same
+ * `sub`.
  */
 function assertPrefixes(list: readonly TrustedIssuer[], hasOwnTokens: boolean): void {
   for (const { issuer, subjectPrefix: prefix = '' } of list) {
@@ -141,7 +141,7 @@ function assertSeparate(sources: readonly IssuerSource[]): void {
     const before = sources.slice(0, at)
     if (source.isWithoutIss && before.some(({ isWithoutIss }) => isWithoutIss)) {
       throw new ConfigurationError(
-        `Issuer ${source.issuer}: another issuer has withoutIss already. Several keys can be given to one issuer`,
+        `Issuer ${source.issuer}: another issuer already has withoutIss. Pass several keys to one issuer instead`,
       )
     }
     const shared = before.find((other) =>
@@ -153,12 +153,12 @@ function assertSeparate(sources: readonly IssuerSource[]): void {
   }
 }
 
-// A token of either could pass for one of the other, in this application or in the one before.
+// With a shared key, old and new tokens could pass for each other, in this application or in the previous one.
 function assertSeparateKeys({ issuer, exclusiveKeys }: IssuerSource, own: readonly BoundKey[]): void {
   for (const { key, kid } of exclusiveKeys) {
     if (own.some((other) => isSameKey(other.key, key))) {
       throw new ConfigurationError(
-        `Issuer ${issuer}: its key is also a key of this manager's own tokens. Use a new one for those: the old ` +
+        `Issuer ${issuer}: its key is also a key of this manager's own tokens. Use a new key for new tokens: the old ` +
           'application would accept new refresh tokens as access tokens',
       )
     }
@@ -185,7 +185,7 @@ function readUnverifiedHeader(encoded: string): Record<string, unknown> | null {
   return text === null ? null : readJsonObject(text)
 }
 
-/** A JWT of at most `maxLength` characters with its claims, or `TokenDecodeError` for any other text. */
+/** Parses a JWT of at most `maxLength` characters and its claims, or throws `TokenDecodeError`. */
 export function parseUnverifiedJwt(token: unknown, maxLength: number): UnverifiedJwt {
   const jws = parseCompact(token, maxLength)
   const text = readBase64urlText(jws.payload)
@@ -193,8 +193,8 @@ export function parseUnverifiedJwt(token: unknown, maxLength: number): Unverifie
 }
 
 /**
- * The key of a source that made a signature, or `TokenSignatureError`; `KeysUnavailableError` if the keys are not loaded.
- * With `isLoaded`, the caller has loaded them: a key that is missing then is unknown.
+ * The key of a source that signed a JWT, or `TokenSignatureError`; `KeysUnavailableError` if the keys are not loaded. Pass
+ * `isLoaded` if you have loaded them: a missing key is then unknown.
  */
 export function findSourceSigner(
   { keys, issuer }: TokenSource,
@@ -204,7 +204,7 @@ export function findSourceSigner(
 ): BoundKey {
   const found = keys.find(header, isLoaded)
   if (found === null) {
-    // For the next call, and for ready(): a caller that cannot wait would never get a new key otherwise.
+    // For the next call, and for ready(): otherwise a caller that cannot wait would never get a new key.
     keys.loader?.prepare(header)
     throw new KeysUnavailableError(
       new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
@@ -220,11 +220,11 @@ export function findSourceSigner(
 }
 
 /**
- * A function that returns the one spelling of a token under which it is known here.
+ * Returns a function that normalises a token: of its two valid forms, it returns the one that is used here.
  *
- * For every ECDSA signature (r, s) the signature (r, n - s) is valid too, and other issuers send either. Of their tokens
- * the spelling with the lower s is used for everything that is keyed by the text of a token: otherwise a revoked token
- * could come back in its other spelling.
+ * For every ECDSA signature (r, s), the signature (r, n - s) is valid too, and other issuers send either. Everything that is
+ * keyed by the text of a token uses the form with the lower s. Otherwise a revoked token could come back in its other
+ * form.
  */
 export function createCanonicalizer(sources: TokenSources, maxLength: number): (token: string) => string {
   if (sources.issuers.size === 0) return (token) => token
