@@ -76,11 +76,11 @@ async function createManagerCalls({ TokenConfig, TokenManager }, store) {
   return {
     open: async (uid) => ({ newest: (await eager.sessions.open({ uid }, CLIENT)).refreshToken }),
     async advance(session) {
-      const { refreshToken } = await eager.refresh(session.newest, CLIENT)
+      const { refreshToken } = await eager.sessions.refresh(session.newest, CLIENT)
       Object.assign(session, { used: session.newest, newest: refreshToken })
     },
-    repeat: ({ used }) => patient.refresh(used, CLIENT),
-    keep: ({ newest }) => patient.refresh(newest, CLIENT),
+    repeat: ({ used }) => patient.sessions.refresh(used, CLIENT),
+    keep: ({ newest }) => patient.sessions.refresh(newest, CLIENT),
   }
 }
 

@@ -1,18 +1,17 @@
+import { randomBytes } from 'node:crypto'
 import {
   connectStore,
   createClientReader,
   createEmitter,
   createObservers,
-  isOutage,
   parseDuration,
   resolveStore,
   type StoreConnection,
   systemClock,
-  systemRandom,
   type TokenEmitter,
 } from 'tokenlib/kit'
 import { type ConfigurationError, TokenConfig } from 'tokenlib'
-import { isConfigurationError } from 'tokenlib/errors'
+import { isConfigurationError, isOutage } from 'tokenlib/errors'
 import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
 import { CommandError, EXIT } from './exit.js'
@@ -92,7 +91,7 @@ export function withConnection<Value>(
       ...resolveStore(config, new Map()),
       sessionLifetimes: new Map([[readText(call, 'issuer') ?? '', FOREIGN_SESSION_LIFETIME_MS]]),
       now: systemClock,
-      random: systemRandom,
+      random: randomBytes,
       clients: createClientReader(undefined),
       emit: emitter.emit,
       observers: createObservers(),

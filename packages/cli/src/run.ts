@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs, parseEnv } from 'node:util'
 import { isTokenError } from 'tokenlib'
-import { isConfigurationError } from 'tokenlib/errors'
-import { isOutage } from 'tokenlib/kit'
+import { isConfigurationError, isOutage } from 'tokenlib/errors'
 import {
   assertNoTokens,
   COMMON_OPTIONS,

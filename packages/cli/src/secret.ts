@@ -1,5 +1,5 @@
 import { createSecretKey, randomBytes } from 'node:crypto'
-import { deriveKid, toBase64url } from 'tokenlib/kit'
+import { deriveKid } from 'tokenlib/kit'
 import { assertArguments, type Command, parseNumber, writeJson } from './command.js'
 import { EXIT } from './exit.js'
 import { safe } from './safe-text.js'
@@ -25,7 +25,7 @@ The secret is printed in base64url. JWT_SECRET_KEY takes the text as it is: it h
     assertArguments(call, [])
     const { values, terminal } = call
     const bytes = parseNumber(call, 'bytes', 32, 1024)
-    const text = toBase64url(randomBytes(bytes))
+    const text = randomBytes(bytes).toString('base64url')
     if (values['json'] === true) {
       const kid = deriveKid(createSecretKey(Buffer.from(text)))
       writeJson(terminal, { variable: 'JWT_SECRET_KEY', secret: text, bits: bytes * 8, kid })

@@ -1,6 +1,11 @@
 import { isTokenError, type RevocationStore, TokenManager, type TokenPayload } from 'tokenlib'
-import { AccessTokenRequiredError, type AnyTokenError, RefreshTokenRequiredError } from 'tokenlib/errors'
-import { isOutage, systemClock, internalsOf } from 'tokenlib/kit'
+import {
+  AccessTokenRequiredError,
+  type AnyTokenError,
+  isOutage,
+  RefreshTokenRequiredError,
+} from 'tokenlib/errors'
+import { systemClock, internalsOf } from 'tokenlib/kit'
 import { type Command, type CommandCall, parseChoice, STORE_OPTIONS, writeJson } from './command.js'
 import { readConfig, readStoreUrl, withStore } from './connect.js'
 import { EXIT } from './exit.js'

@@ -1,5 +1,4 @@
-import type { AnyTokenError } from 'tokenlib/errors'
-import { isOutage } from 'tokenlib/kit'
+import { type AnyTokenError, isOutage } from 'tokenlib/errors'
 
 /** What stands in the way of scripts, frames and caches, in every response of the console. */
 const HEADERS: Readonly<Record<string, string>> = {

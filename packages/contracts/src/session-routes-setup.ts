@@ -1,5 +1,6 @@
 import type { AnyClaims, JsonClaims, TokenManager } from 'tokenlib'
-import { createTestTokens, type FrozenClock, type SessionRoutesOptions } from 'tokenlib/kit'
+import type { SessionRoutesOptions } from 'tokenlib/session-routes'
+import { createTestTokens, type FrozenClock } from 'tokenlib/testing'
 import { createMemoryStore } from 'tokenlib/memory'
 import type { SessionBrowser } from './session-browser.js'
 

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto'
 import { ConfigurationError, type TokenPayload, type TrustedIssuer } from 'tokenlib'
 import { TokenAudienceError, TokenDecodeError } from 'tokenlib/errors'
 import {
@@ -11,6 +10,7 @@ import {
   isJwk,
   isNonEmptyString,
   type IssuerSource,
+  type NodeKey,
   parseJwkText,
   readKeyMismatch,
   readMissingClaim,
@@ -89,7 +89,7 @@ export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
 const SESSION_LIFETIME = 400 * 86_400_000
 
 function bindKeys({ issuer, algorithm, secrets, publicKeys, allowWeakSecret }: LegacySettings): BoundKey[] {
-  const bind = (field: string, material: unknown, key: KeyObject): BoundKey => {
+  const bind = (field: string, material: unknown, key: NodeKey): BoundKey => {
     assertJwkUse(field, material, algorithm, 'verify')
     const derived = deriveKid(key)
     // Tokens refer to a key only by the `kid` of its JWK.
@@ -121,11 +121,11 @@ const MIN_WEAK_SECRET_BYTES = 16
 // Between the two lengths, a random secret cannot be found while its tokens are still accepted.
 function assertUsable(
   field: string,
-  key: KeyObject,
+  key: NodeKey,
   algorithm: LegacySettings['algorithm'],
   allowWeakSecret: boolean,
 ): void {
-  const weakness = readSecretWeakness(key.export(), algorithm)
+  const weakness = readSecretWeakness(key.export() as Uint8Array, algorithm)
   if (weakness === null) return
   const isHopeless = weakness.isKnown || weakness.length < MIN_WEAK_SECRET_BYTES
   if (allowWeakSecret && !isHopeless) return

@@ -1,10 +1,14 @@
-export type { SameSite, TokenConfigFields } from './config/config-table.js'
-export { CONFIG_NAMES, isConfigName } from './config/config-table.js'
 export type { ChoosableManager, RequireToken } from './choose-manager.js'
+export { CONFIG_NAMES, isConfigName, type SameSite, type TokenConfigFields } from './config/config-table.js'
 export { KEY_FIELDS, resolveKeys } from './config/config.js'
 export { resolveStore, toGraceMs } from './config/settings.js'
-export { toBase64url } from './encoding.js'
-export { ConfigurationError, isConfigurationError, isOutage, isTokenError } from './errors.js'
+export {
+  hasNestedDuplicates,
+  isJsonObject,
+  isWithinJsonLimits,
+  type JsonValue,
+  readJsonObject,
+} from './encoding.js'
 export {
   createEmitter,
   type EventOrigin,
@@ -15,8 +19,7 @@ export {
   type TokenEventName,
   type TokenListener,
 } from './events.js'
-export { isForm, isJson, isUrlEncoded, parseBody, readBytes, toMediaType } from './http/body.js'
-export { parseSetCookie } from './requests/set-cookies.js'
+export { isForm, isJson, parseBody, readBytes, toMediaType } from './http/body.js'
 export { readBearer } from './http/credentials.js'
 export {
   type NodeRequest,
@@ -25,15 +28,10 @@ export {
   type WrappedRequest,
   wrappedRequestReader,
 } from './http/node-view.js'
-export {
-  fetchRequestReader,
-  FetchView,
-  nodeRequestReader,
-  type RequestSource,
-  toRequestView,
-} from './http/request-source.js'
-export { attach, readAttached, rememberView, type RequestReader, type RequestView } from './http/view.js'
-export { hasNestedDuplicates, isJsonObject, isWithinJsonLimits, readJsonObject } from './encoding.js'
+export type { TokenLocation } from './http/read-token.js'
+export type { ImplicitRefresh } from './http/refreshed-response.js'
+export { fetchRequestReader, FetchView, nodeRequestReader, toRequestView } from './http/request-source.js'
+export { attach, readAttached, rememberView, type RequestReader } from './http/view.js'
 export {
   type CheckKind,
   createObservers,
@@ -62,14 +60,13 @@ export {
   textLike,
   unknownName,
 } from './options.js'
-export { isPromise, settleQuietly, withDeadline, withFairDeadline } from './runtime.js'
+export type { SubjectGetter } from './requests/check-request.js'
 export {
   type Answering,
   callDependency,
   createEnforcer,
   createInjector,
   type Dependencies,
-  type Dependency,
   type DependencyValues,
   type Enforcer,
   type Injector,
@@ -78,17 +75,18 @@ export {
 } from './requests/dependencies.js'
 export {
   assertErrorOptions,
+  type ErrorBody,
   type ErrorResponse,
   type ErrorResponseOptions,
   isEndpointUrl,
   isIdentifierUrl,
-  toErrorResponse,
+  type RefusalDetails,
   toFetchErrorResponse,
 } from './requests/error-response.js'
 export { type IssuedJwt, type IssuedJwtOptions, USED_ONCE } from './requests/issued-jwt.js'
-export type { ErrorBody, RefusalDetails } from './requests/error-response.js'
 export type { ReadTokenOptions, VerifyOptions, WithHeader } from './requests/policy.js'
-export type { SubjectGetter } from './requests/check-request.js'
+export { parseSetCookie } from './requests/set-cookies.js'
+export type { RegisterTokenBlocklist, RevocationContext, RevocationRequest } from './revocation/blocklist.js'
 export { connectStore, type StoreConnection } from './revocation/connect-store.js'
 export {
   addDuration,
@@ -106,6 +104,7 @@ export {
   toRevocationKey,
   toStoredId,
 } from './revocation/revocation.js'
+export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
 export {
   decideRotation,
   type Presentation,
@@ -125,18 +124,14 @@ export {
   toRotation,
 } from './revocation/rotation.js'
 export {
-  createClientReader,
-  type ReadClientIp,
-  type SessionClientOptions,
-} from './revocation/session-options.js'
-export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
-export type { RegisterTokenBlocklist, RevocationContext, RevocationRequest } from './revocation/blocklist.js'
-export {
   type ActorOptions,
+  createClientReader,
   MAX_NOTE_LENGTH,
   type PairTokenOptions,
   parseActor,
+  type ReadClientIp,
   type RefreshOptions,
+  type SessionClientOptions,
 } from './revocation/session-options.js'
 export type {
   FoundSession,
@@ -150,10 +145,7 @@ export type {
   StoredSession,
   WhenFull,
 } from './revocation/session-store.js'
-export type { ListSessionsOptions, StoredSessions } from './revocation/stored-sessions.js'
-export { readOrigin, type StoreOrigin } from './revocation/store-rules.js'
 export {
-  assertKnownLayout,
   assertSessionLimit,
   createLossReporter,
   decideOpening,
@@ -165,6 +157,8 @@ export {
   type OpeningDecision,
   parseListOptions,
   pollFeed,
+  readOrigin,
+  type StoreOrigin,
 } from './revocation/store-rules.js'
 export {
   type Claimed,
@@ -181,23 +175,8 @@ export {
   type Revoked,
   type StoreNeeds,
 } from './revocation/store.js'
-export type { DescribedLogin } from './sessions/describe-user.js'
-export type { FailedLogin } from './sessions/sessions.js'
-export type { RefreshingManager } from './sessions/implicit-refresh.js'
-export {
-  internalsOf,
-  type ManagerInspection,
-  type ManagerInternals,
-  readInternals,
-} from './sessions/internals.js'
-export type { UpgradeAuthenticator, UpgradeConnection } from './sockets/accept-upgrade.js'
-export type {
-  SocketAuthenticator,
-  SocketIoProtection,
-  SocketIoServer,
-  SocketIoSocket,
-} from './sockets/protect-socket-io.js'
-export type { ClosableSocket } from './sockets/sockets.js'
+export type { ListSessionsOptions, StoredSessions } from './revocation/stored-sessions.js'
+export type { SecurityScheme } from './routes/openapi.js'
 export {
   assertIdentity,
   assertPath,
@@ -215,26 +194,68 @@ export {
   toErrorAnswer,
   toHookError,
 } from './routes/router.js'
-export type { SessionRoutesOptions } from './routes/session-routes.js'
-export { IS_WORKERD, sleep, startTimer, type Timer } from './runtime.js'
-export { createTestTokens, type FrozenClock } from './testing/test-tokens.js'
+export {
+  IS_WORKERD,
+  settleQuietly,
+  sleep,
+  startTimer,
+  type Timer,
+  withDeadline,
+  withFairDeadline,
+} from './runtime.js'
+export type { DescribedLogin } from './sessions/describe-user.js'
+export type { RefreshingManager } from './sessions/implicit-refresh.js'
+export {
+  internalsOf,
+  type ManagerInspection,
+  type ManagerInternals,
+  readInternals,
+} from './sessions/internals.js'
+export type { FailedLogin } from './sessions/sessions.js'
+export type { UpgradeAuthenticator, UpgradeConnection } from './sockets/accept-upgrade.js'
+export type {
+  SocketAuthenticator,
+  SocketIoProtection,
+  SocketIoServer,
+  SocketIoSocket,
+} from './sockets/protect-socket-io.js'
+export type { ClosableSocket } from './sockets/sockets.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {
   type CompactJws,
+  type DecodedToken,
   DEFAULT_MAX_TOKEN_LENGTH,
   isAccessTokenHeader,
   MAX_HEADER_LENGTH,
   TOKEN_TYPES,
   toShortType,
   UNSUPPORTED_MEMBERS,
+  type UnverifiedClaims,
 } from './tokens/compact.js'
-export { createId, readTimedId, readTokenStart, systemRandom, toTimedId } from './tokens/ids.js'
-export { isJwk } from './tokens/jose.js'
-export { assertJwkUse, deriveKid, MAX_KID_LENGTH, parseJwkText, toKid } from './tokens/jose.js'
+export type { RefreshTokenOptions } from './tokens/create.js'
+export type { SignContext } from './tokens/external-signer.js'
+export { type RandomBytes, readTimedId, readTokenStart, toTimedId } from './tokens/ids.js'
+export {
+  type Algorithm,
+  assertJwkUse,
+  deriveKid,
+  isJwk,
+  type Jwk,
+  type JwsHeader,
+  type KeyMaterial,
+  MAX_KID_LENGTH,
+  type NodeKey,
+  parseJwkText,
+  type SecretMaterial,
+  toKid,
+  type WebCryptoKey,
+} from './tokens/jose.js'
+export type { JwkSet } from './tokens/key-ring.js'
 export {
   type ClaimRules,
+  type ExtraClaims,
   invalidClaim,
   isNonEmptyString,
   readEnd,
@@ -252,24 +273,4 @@ export type {
   SourceKeys,
   TokenLife,
   TokenSource,
-  TrustedIssuer,
 } from './tokens/token-source.js'
-export type { RefreshTokenOptions } from './tokens/create.js'
-export type { DecodedToken, UnverifiedClaims } from './tokens/compact.js'
-export type { SignContext } from './tokens/external-signer.js'
-export type {
-  Algorithm,
-  Jwk,
-  JwsHeader,
-  KeyMaterial,
-  NodeKey,
-  SecretMaterial,
-  WebCryptoKey,
-} from './tokens/jose.js'
-export type { JwkSet } from './tokens/key-ring.js'
-export type { JsonValue } from './encoding.js'
-export type { RandomBytes } from './tokens/ids.js'
-export type { ExtraClaims } from './tokens/payload.js'
-export type { ImplicitRefresh } from './http/refreshed-response.js'
-export type { TokenLocation } from './http/read-token.js'
-export type { SecurityScheme } from './routes/openapi.js'

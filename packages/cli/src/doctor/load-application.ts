@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { isPromise, type ManagerInspection, readInternals, withDeadline } from 'tokenlib/kit'
+import { type ManagerInspection, readInternals, withDeadline } from 'tokenlib/kit'
 import { type CommandCall, readText } from '../command.js'
 import { parseTimeout } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'
@@ -106,7 +106,7 @@ async function findManagers(module: Readonly<Record<string, unknown>>): Promise<
   const strange = new Map<string, string>()
   for (const [name, exported] of Object.entries(module)) {
     // A manager whose keys or store are loaded first.
-    const value: unknown = isPromise(exported) ? await exported : exported
+    const value: unknown = await exported
     const inspection = readInternals(value)?.inspect() ?? null
     if (inspection !== null) managers.push({ name, manager: value as object, inspection })
     else if (hasMethod(value, 'createAccessToken'))

@@ -1,6 +1,5 @@
-import type { KeyObject } from 'node:crypto'
 import { KeysUnavailableError } from 'tokenlib/errors'
-import type { Algorithm, JwsHeader, KeyMaterial } from 'tokenlib/kit'
+import type { Algorithm, JwsHeader, KeyMaterial, NodeKey } from 'tokenlib/kit'
 import {
   ALGORITHMS,
   type BoundKey,
@@ -20,7 +19,7 @@ export interface RefusedKey {
   /** Whether the key is not meant for signatures: nothing is wrong with it. */
   readonly isForOtherUse: boolean
   /** Its public part, if its private one was published; `null` otherwise. */
-  readonly disclosed: KeyObject | null
+  readonly disclosed: NodeKey | null
 }
 
 /** The keys of an issuer, each bound to one algorithm, and those that are not used. */
@@ -124,9 +123,9 @@ function isRefusedByName({ kid }: BoundKey, refused: readonly RefusedKey[]): boo
 
 class KeyRefusal extends Error {
   readonly isForOtherUse: boolean
-  readonly disclosed: KeyObject | null
+  readonly disclosed: NodeKey | null
 
-  constructor(reason: string, isForOtherUse = false, disclosed: KeyObject | null = null) {
+  constructor(reason: string, isForOtherUse = false, disclosed: NodeKey | null = null) {
     super(reason)
     this.isForOtherUse = isForOtherUse
     this.disclosed = disclosed
@@ -173,7 +172,7 @@ function bindJwk(entry: unknown, kid: string | null, algorithms: readonly Algori
   return bind(importPublicPart(entry), kid, alg, algorithms)
 }
 
-function importPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject {
+function importPublicPart(jwk: Readonly<Record<string, unknown>>): NodeKey {
   const { kty } = jwk
   const names = PUBLIC_MEMBERS.get(kty)
   if (names === undefined) throw new KeyRefusal('"kty" is not RSA, EC or OKP')
@@ -181,7 +180,7 @@ function importPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject {
   return importMaterial({ kty: kty as string, ...members })
 }
 
-function readPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject | null {
+function readPublicPart(jwk: Readonly<Record<string, unknown>>): NodeKey | null {
   try {
     return importPublicPart(jwk)
   } catch (error) {
@@ -192,7 +191,7 @@ function readPublicPart(jwk: Readonly<Record<string, unknown>>): KeyObject | nul
 
 // Under whichever name: anybody can sign with it now.
 function isDisclosed({ key }: BoundKey, refused: readonly RefusedKey[]): boolean {
-  return refused.some(({ disclosed }) => disclosed?.equals(key as KeyObject) === true)
+  return refused.some(({ disclosed }) => disclosed?.equals(key) === true)
 }
 
 function parseMember(jwk: Readonly<Record<string, unknown>>, name: string): string {
@@ -204,7 +203,7 @@ function parseMember(jwk: Readonly<Record<string, unknown>>, name: string): stri
   return value
 }
 
-function importMaterial(material: KeyMaterial): KeyObject {
+function importMaterial(material: KeyMaterial): NodeKey {
   try {
     return importPublicKey('The key', material)
   } catch {
@@ -215,7 +214,7 @@ function importMaterial(material: KeyMaterial): KeyObject {
 // RFC 8725 §3.1: one algorithm per key, decided here and never by a token. One of two names is bound twice: RFC 9864 §2.2
 // gives the algorithm of an Ed25519 key a second one.
 function bind(
-  key: KeyObject,
+  key: NodeKey,
   kid: string,
   alg: unknown,
   algorithms: readonly Algorithm[],
@@ -239,7 +238,7 @@ const FAMILIES: Readonly<Record<string, readonly string[]>> = {
 }
 
 // What the first algorithm for this type of key lacks, not the first of all.
-function explainMismatch(key: KeyObject, candidates: readonly Algorithm[]): string {
+function explainMismatch(key: NodeKey, candidates: readonly Algorithm[]): string {
   const families = FAMILIES[key.asymmetricKeyType ?? ''] ?? []
   const nearest = candidates.find((name) => families.includes(ALGORITHMS[name].family)) ?? candidates[0]
   return nearest === undefined ? 'no algorithm fits' : `${nearest} ${readKeyMismatch(nearest, key)}`

@@ -1,8 +1,8 @@
 import { type Dependency, isTokenError, type StandardClaims, type TokenConfig } from 'tokenlib'
+import { isOutage } from 'tokenlib/errors'
 import {
   assertOptions,
   createJsonAnswer,
-  isOutage,
   type MountableRoutes,
   type OptionNames,
   internalsOf,

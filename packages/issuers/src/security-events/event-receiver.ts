@@ -1,4 +1,5 @@
 import { type Dependency, type Duration, isTokenError } from 'tokenlib'
+import { isOutage } from 'tokenlib/errors'
 import {
   type Answering,
   assertIdentity,
@@ -7,7 +8,6 @@ import {
   callHook,
   createEmptyAnswer,
   isJsonObject,
-  isOutage,
   type MountableRoutes,
   type OptionNames,
   RefusedRequest,

@@ -1,10 +1,10 @@
 import { ConfigurationError, type Duration, isTokenError, type TokenManager } from 'tokenlib'
+import { isOutage } from 'tokenlib/errors'
 import {
   assertPath,
   createRoute,
   createRouter,
   hasNestedDuplicates,
-  isOutage,
   MAX_BODY_BYTES,
   type MountableRoutes,
   parseBodyText,

@@ -1,6 +1,7 @@
 import { type Duration, RevocationUnavailableError, type RevokeOptions } from 'tokenlib'
 import type { IssuedJwt } from 'tokenlib/kit'
-import { callHook, isOutage, parseDuration, USED_ONCE, internalsOf } from 'tokenlib/kit'
+import { isOutage } from 'tokenlib/errors'
+import { callHook, parseDuration, USED_ONCE, internalsOf } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
 import type { ReceiverTokens } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type JsonWebKey, KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { ALGORITHMS } from './algorithms.js'
-import { type Algorithm, isJwk, KEY_FORMS, type KeyMaterial } from './jose.js'
+import { type Algorithm, isJwk, KEY_FORMS, type KeyMaterial, type NodeKey } from './jose.js'
 
 /** Where the passphrase of an encrypted private key comes from. */
 export interface Passphrase {
@@ -15,7 +15,7 @@ export function importPrivateKey(
   field: string,
   material: KeyMaterial,
   passphrase: Passphrase = { field: 'its passphrase', text: null },
-): KeyObject {
+): NodeKey {
   if (!isEncrypted(material)) {
     if (passphrase.text !== null) {
       throw new ConfigurationError(`${passphrase.field} is set, but ${field} is not an encrypted key in PEM`)
@@ -41,13 +41,13 @@ function isEncrypted(material: KeyMaterial): boolean {
 }
 
 /** The public key, or `ConfigurationError`; a private key in its place is refused, not converted. */
-export function importPublicKey(field: string, material: KeyMaterial): KeyObject {
+export function importPublicKey(field: string, material: KeyMaterial): NodeKey {
   return importKey(field, material, 'public')
 }
 
 /** The public part of a private key: from its JWK, unverified, or else derived by Node. */
-export function readPublicPart(field: string, material: KeyMaterial, key: KeyObject): KeyObject {
-  if (!isJwk(material)) return detach(createPublicKey(key))
+export function readPublicPart(field: string, material: KeyMaterial, key: NodeKey): NodeKey {
+  if (!isJwk(material)) return detach(createPublicKey(key as KeyObject))
   try {
     return createPublicKey({ key: material as JsonWebKey, format: 'jwk' })
   } catch {
@@ -148,7 +148,8 @@ function toPem(field: string, material: unknown): string {
 }
 
 /** Why a key cannot serve an algorithm, or `null` when it can. */
-export function readKeyMismatch(algorithm: Algorithm, key: KeyObject): string | null {
+export function readKeyMismatch(algorithm: Algorithm, given: NodeKey): string | null {
+  const key = given as KeyObject
   const spec = ALGORITHMS[algorithm]
   const details = key.asymmetricKeyDetails
   switch (spec.family) {

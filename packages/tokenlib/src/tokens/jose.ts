@@ -38,6 +38,7 @@ export interface Jwk {
 /** A `KeyObject` of `node:crypto`, without its declarations: a project for another runtime may not have them. */
 export interface NodeKey {
   readonly type: 'secret' | 'public' | 'private'
+  readonly asymmetricKeyType?: string | undefined
   readonly asymmetricKeyDetails?: { readonly modulusLength?: number | undefined } | undefined
   export(options?: never): unknown
   equals(other: NodeKey): boolean
@@ -101,7 +102,7 @@ export function assertJwkUse(
 export const MAX_KID_LENGTH = 128
 
 /** The `kid` of a key: the one its JWK names, or else one derived from the key itself. */
-export function toKid(field: string, material: unknown, key: KeyObject): string {
+export function toKid(field: string, material: unknown, key: NodeKey): string {
   const kid = isJwk(material) ? material.kid : undefined
   if (kid === undefined) return deriveKid(key)
   if (typeof kid !== 'string' || kid === '' || kid.length > MAX_KID_LENGTH) {
@@ -113,8 +114,8 @@ export function toKid(field: string, material: unknown, key: KeyObject): string 
 }
 
 /** The id of a key, derived from the key: the same wherever the key is configured, in whatever form. */
-export function deriveKid(key: KeyObject): string {
-  return key.type === 'secret' ? secretKid(key) : thumbprint(key)
+export function deriveKid(key: NodeKey): string {
+  return key.type === 'secret' ? secretKid(key as KeyObject) : thumbprint(key as KeyObject)
 }
 
 // RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC reveals no more than a token does.

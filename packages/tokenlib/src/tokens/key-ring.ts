@@ -2,7 +2,6 @@ import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { type BoundKey, createSignature, isHmac, isSignature } from './algorithms.js'
 import type { SigningKey } from './external-signer.js'
-import { type Algorithm, isJwk, type Jwk, type KeyMaterial, type SecretMaterial } from './jose.js'
 import {
   importPrivateKey,
   importPublicKey,
@@ -10,7 +9,18 @@ import {
   readModulus,
   readPublicPart,
 } from './asymmetric.js'
-import { assertJwkUse, deriveKid, parseJwkText, toKid } from './jose.js'
+import {
+  type Algorithm,
+  assertJwkUse,
+  deriveKid,
+  isJwk,
+  type Jwk,
+  type KeyMaterial,
+  type NodeKey,
+  parseJwkText,
+  type SecretMaterial,
+  toKid,
+} from './jose.js'
 import { importSecret } from './secret.js'
 
 /** The own keys of one manager. Moments are epoch milliseconds. */
@@ -79,7 +89,7 @@ function createFixedRing(
 }
 
 /** A key with its ids. */
-export function bindKey(algorithm: Algorithm, key: KeyObject, kid: string): BoundKey {
+export function bindKey(algorithm: Algorithm, key: NodeKey, kid: string): BoundKey {
   return { algorithm, key, kid, ids: [...new Set([kid, deriveKid(key)])] }
 }
 
@@ -107,7 +117,7 @@ function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[])
 interface ImportedKey {
   readonly field: string
   readonly material: KeyMaterial
-  readonly key: KeyObject
+  readonly key: NodeKey
 }
 
 function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
@@ -161,7 +171,7 @@ export function isKeyPair(signing: BoundKey, verifying: BoundKey): boolean {
 function importOptional(
   sources: KeySources,
   field: 'JWT_PRIVATE_KEY' | 'JWT_PUBLIC_KEY' | 'JWT_PREVIOUS_PUBLIC_KEY',
-  importKey: (field: string, material: KeyMaterial) => KeyObject,
+  importKey: (field: string, material: KeyMaterial) => NodeKey,
 ): ImportedKey | null {
   const material = parseJwkText(sources[field])
   return material === null ? null : { field, material, key: importKey(field, material) }

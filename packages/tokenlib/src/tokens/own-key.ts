@@ -1,10 +1,9 @@
-import type { KeyObject } from 'node:crypto'
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { ALGORITHMS, type BoundKey, isHmac } from './algorithms.js'
 import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
 import { createExternalSigner, type SigningKey, type SignFunction } from './external-signer.js'
-import type { Algorithm, KeyMaterial, SecretMaterial, WebCryptoKey } from './jose.js'
+import type { Algorithm, KeyMaterial, NodeKey, SecretMaterial, WebCryptoKey } from './jose.js'
 import { assertJwkUse, MAX_KID_LENGTH, parseJwkText, toKid } from './jose.js'
 import { bindKey, isKeyPair } from './key-ring.js'
 import { importSecret } from './secret.js'
@@ -134,7 +133,7 @@ function importPublic(field: string, given: OwnKey, rules: ImportRules): Importe
 
 interface ImportedHalf {
   readonly material: KeyMaterial
-  readonly key: KeyObject
+  readonly key: NodeKey
 }
 
 function importHalf(field: string, given: OwnKey, name: 'privateKey' | 'publicKey'): ImportedHalf | null {
@@ -198,7 +197,7 @@ function bindPublic(field: string, given: OwnKey, { material, key }: ImportedHal
   return bindKey(given.algorithm, key, parseKid(field, given, material, key))
 }
 
-function parseKid(field: string, { kid }: OwnKey, material: unknown, key: KeyObject): string {
+function parseKid(field: string, { kid }: OwnKey, material: unknown, key: NodeKey): string {
   if (kid === undefined) return toKid(field, material, key)
   if (typeof kid !== 'string' || kid === '' || kid.length > MAX_KID_LENGTH) {
     throw new ConfigurationError(`${field}.kid must be a string of 1 to ${MAX_KID_LENGTH} characters`)

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, createSecretKey, KeyObject, X509Certificat
 import { readBase64url } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import { ALGORITHMS } from './algorithms.js'
-import { type Algorithm, isJwk, SECRET_FORMS, type SecretMaterial } from './jose.js'
+import { type Algorithm, isJwk, type NodeKey, SECRET_FORMS, type SecretMaterial } from './jose.js'
 import { FINGERPRINT_BYTES, PUBLISHED_SECRETS } from './published-secrets.js'
 
 /** The secret as a key, or `ConfigurationError` when it is not a secret or too weak for the algorithm. */
@@ -11,7 +11,7 @@ export function importSecret(
   material: SecretMaterial,
   algorithm: Algorithm,
   allowWeak: boolean,
-): KeyObject {
+): NodeKey {
   const bytes = toBytes(field, material)
   if (bytes.length === 0) throw new ConfigurationError(`${field} is empty`)
   if (!allowWeak) assertStrong(field, bytes, algorithm)
@@ -51,7 +51,8 @@ export interface SecretWeakness {
 const MIN_DISTINCT_BYTES = 6
 
 /** Why a secret of an algorithm can be guessed, or `null`. */
-export function readSecretWeakness(secret: Buffer, algorithm: Algorithm): SecretWeakness | null {
+export function readSecretWeakness(given: Uint8Array, algorithm: Algorithm): SecretWeakness | null {
+  const secret = Buffer.from(given)
   // White space around a text adds no entropy, nor do zeros behind it: HMAC pads keys with them (RFC 2104 §2).
   const text = secret.toString().replace(/\0+$/, '').trim()
   // Bytes that are not text may begin or end like that by chance.
