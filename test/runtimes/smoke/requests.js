@@ -6,7 +6,6 @@ import {
   TokenError,
   TokenExpiredError,
   TokenManager,
-  toErrorResponse,
 } from 'tokenlib'
 import { enforce, handleErrors, inject } from 'tokenlib/fetch'
 import { auth0, trustIssuer } from '@tokenlib/issuers'
@@ -125,9 +124,9 @@ async function tryRequests() {
 }
 
 async function tryIdentity() {
-  const kit = await import('tokenlib/kit')
-  strictEqual(kit.isTokenError, isTokenError)
-  strictEqual(kit.toErrorResponse, toErrorResponse)
+  const errors = await import('tokenlib/errors')
+  strictEqual(errors.isTokenError, isTokenError)
+  strictEqual(errors.TokenError, TokenError)
   strictEqual((await import('tokenlib')).TokenError, TokenError)
   const tokens = createManager()
   const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 1 })
@@ -164,14 +163,15 @@ async function tryClient() {
 }
 
 async function tryProvider() {
-  const provider = createManager({ JWT_ALGORITHM: 'RS256', ...keyFields('RS256') })
+  const clock = () => Date.now()
+  const provider = createManager({ JWT_ALGORITHM: 'RS256', ...keyFields('RS256') }, { clock })
   const { options } = auth0({ domain: 'example.auth0.com', audience: 'https://api.example' })
-  const issuer = trustIssuer({ ...options, keys: provider.jwks() })
+  const issuer = trustIssuer({ ...options, keys: provider.keys.jwks() })
   const tokens = new TokenManager({
     config: new TokenConfig(),
     issuers: [issuer],
-    store: createMemoryStore({ clock: provider.clock }),
-    clock: provider.clock,
+    store: createMemoryStore({ clock }),
+    clock,
   })
   const token = provider.createAccessToken(
     { uid: 'ada', azp: 'client', scope: 'read write' },
