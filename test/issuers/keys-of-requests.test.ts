@@ -3,7 +3,7 @@ import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
-import { recheckUpgrade } from '../../packages/tokenlib/src/requests/sockets.js'
+import { recheckUpgrade } from '../../packages/tokenlib/src/sockets/upgrade.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const A = createForeign('https://a.example')

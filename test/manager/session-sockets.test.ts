@@ -7,7 +7,7 @@ import {
   TokenManager,
   type UpgradePolicy,
 } from '../../packages/tokenlib/src/index.js'
-import { rememberUpgrade, recheckUpgrade } from '../../packages/tokenlib/src/requests/sockets.js'
+import { rememberUpgrade, recheckUpgrade } from '../../packages/tokenlib/src/sockets/upgrade.js'
 import type { RequestView } from '../../packages/tokenlib/src/http/view.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, PATIENT, SECRET, withBearer } from '../helpers/manager.js'

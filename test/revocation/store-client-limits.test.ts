@@ -217,7 +217,7 @@ describe('what the store is told of lifetimes', () => {
     client.expect(FOREVER)
     await vi.advanceTimersByTimeAsync(0)
     expect(told).toEqual([HOUR, 2 * HOUR, 3 * HOUR, FOREVER])
-    expect(client.longestLifetime).toBe(FOREVER)
+    expect(client.lifetimes.longest).toBe(FOREVER)
   })
 
   test('once, where its start covers them', async () => {
@@ -227,8 +227,7 @@ describe('what the store is told of lifetimes', () => {
     expect(await ask(() => 1, HOUR / 2)).toBe('ok')
     client.expect(HOUR / 2)
     expect(told).toEqual([HOUR / 2])
-    expect(client.isPrepared(HOUR / 2)).toBe(true)
-    expect(client.isPrepared(HOUR)).toBe(false)
+    expect(client.lifetimes.prepared).toBe(HOUR / 2)
   })
 
   test('before the first question, also where no token is concerned', async () => {

@@ -8,7 +8,7 @@ import {
   createGlobalTokenRevocation,
   trustIssuer,
 } from '../../packages/issuers/src/index.js'
-import { MAX_DEFERRED } from '../../packages/tokenlib/src/revocation/deferred-revocations.js'
+import { MAX_DEFERRED } from '../../packages/tokenlib/src/revocation/revoker.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'

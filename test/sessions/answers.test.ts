@@ -245,6 +245,11 @@ describe('a mistake in a call is told by name', () => {
       'Unknown option "acces" of sessions.refresh(); did you mean "access"?',
     ],
     ['an actor', () => tokens.revoke.all({ actor: 7 as never }), 'actor must be a string'],
+    [
+      'the issuer of a session that the store keeps',
+      () => tokens.sessions.end('s', 'ada', { issuer: 'own' }),
+      'sessions.end() takes no issuer here: it goes by that of the tokens',
+    ],
   ])('%s', async (_what, call, message) => {
     await expect(call()).rejects.toThrow(new TypeError(message))
   })

@@ -2,13 +2,11 @@ import { randomBytes } from 'node:crypto'
 import {
   connectStore,
   createClientReader,
-  createEmitter,
   createObservers,
   parseDuration,
   resolveStore,
   type StoreConnection,
   systemClock,
-  type TokenEmitter,
 } from 'tokenlib/kit'
 import { type ConfigurationError, TokenConfig } from 'tokenlib'
 import { isConfigurationError, isOutage } from 'tokenlib/errors'
@@ -22,7 +20,6 @@ import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 export interface ConnectedStore {
   readonly opened: OpenedStore
   readonly connection: StoreConnection
-  readonly emitter: TokenEmitter
 }
 
 /** The address of the store, or `null` where none was given. */
@@ -86,23 +83,18 @@ export function withConnection<Value>(
 ): Promise<Value> {
   const config = readConfig(call)
   return withStore(call, async (opened) => {
-    const emitter = createEmitter()
     const connection = connectStore(opened.store, {
       ...resolveStore(config, new Map()),
-      sessionLifetimes: new Map([[readText(call, 'issuer') ?? '', FOREIGN_SESSION_LIFETIME_MS]]),
       now: systemClock,
       random: randomBytes,
       clients: createClientReader(undefined),
-      emit: emitter.emit,
+      emit: () => undefined,
       observers: createObservers(),
     })
     await connection.ready()
-    return run({ opened, connection, emitter })
+    return run({ opened, connection })
   })
 }
-
-// As long as the default of `sessionLifetime` of an issuer: 400 days.
-const FOREIGN_SESSION_LIFETIME_MS = 400 * 86_400_000
 
 // A store that no application uses is most likely the wrong one, and a revocation in it would help nobody.
 async function assertInUse(opened: OpenedStore): Promise<void> {

@@ -1,7 +1,7 @@
 import { type SessionInfo, TokenManager } from 'tokenlib'
-import type { Acknowledgement, EventOrigin } from 'tokenlib/kit'
 import {
   EVERY_USER,
+  FOREVER,
   type RevocationKey,
   type StoredSessions,
   systemClock,
@@ -30,7 +30,10 @@ export interface Target {
   readonly coverage: string
   /** Where the store keeps it. */
   readonly key: RevocationKey
-  revoke(origin: EventOrigin): Promise<Acknowledgement>
+  /** When its last token expires, in epoch milliseconds. Does not apply to users and `all`. */
+  readonly expiresAt: number
+  /** Whose it is, if known: for the event. */
+  readonly sub: string | null
   /** How many live sessions are left, or `null` where that says nothing. */
   countLeft(): Promise<number | null>
 }
@@ -44,7 +47,7 @@ export function findTarget(kind: TargetKind, call: CommandCall, connected: Conne
 }
 
 const FINDERS: Readonly<Record<TargetKind, Finder>> = {
-  async token(call, { connection }) {
+  async token(call) {
     const payload = await readRevocable(call)
     const { jti, exp, type, sub } = payload
     const issuer = parseIssuer('token', call)
@@ -59,7 +62,8 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: name,
       effect: `Revokes ${name}${owner}, which ${end}. Other tokens of its session stay valid.`,
       key: toRevocationKey('token', jti, issuer),
-      revoke: (origin) => connection.revoker.revokeToken(payload, origin, [issuer]),
+      expiresAt: exp === undefined ? FOREVER : exp * 1000,
+      sub: sub ?? null,
       countLeft: async () => null,
     }
   },
@@ -77,7 +81,8 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: `every token of ${name}`,
       effect: `Revokes every token of ${name}. ${describeSession(session)}`,
       key: toRevocationKey('session', id, issuer),
-      revoke: (origin) => connection.revoker.revokeSessions([id], session?.sub ?? null, origin, [issuer]),
+      expiresAt: issuer === null ? 0 : systemClock() + FOREIGN_SESSION_LIFETIME_MS,
+      sub: session?.sub ?? null,
       countLeft: async () => null,
     }
   },
@@ -97,12 +102,13 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: `every token of ${name}`,
       effect: `Revokes every token of ${name} that began before now.${found} The user has to log in again.`,
       key: toRevocationKey('user', id, issuer),
-      revoke: (origin) => connection.revoker.revokeUser(id, origin, [{ issuer, id }]),
+      expiresAt: FOREVER,
+      sub: id,
       countLeft: () => countSessions(sessions, id),
     }
   },
 
-  async key(call, { connection }) {
+  async key(call) {
     const id = readId(call, 'kid')
     const issuer = parseIssuer('key', call)
     const name = `key ${id}`
@@ -116,12 +122,13 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
         `Revokes every token that ${name} has signed or will sign, for good: this cannot be undone. ` +
         `Take the key out of the configuration too.${issuer === null ? describeKey(call, id) : ''}`,
       key: toRevocationKey('key', id, issuer),
-      revoke: (origin) => connection.revoker.revokeKey(id, origin, [issuer]),
+      expiresAt: FOREVER,
+      sub: null,
       countLeft: async () => null,
     }
   },
 
-  async all(call, { connection }) {
+  async all(call) {
     const issuer = parseIssuer('all', call)
     const whose = issuer === null ? 'everybody' : `everybody of the issuer "${issuer}"`
     return {
@@ -132,14 +139,15 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: 'every token',
       effect: `Revokes every token of ${whose} that began before now. Everybody has to log in again.`,
       key: issuer === null ? { kind: 'all', id: '' } : toRevocationKey('user', EVERY_USER, issuer),
-      revoke: (origin) =>
-        issuer === null
-          ? connection.revoker.revokeAll(origin)
-          : connection.revoker.revokeIssuer(issuer, origin),
+      expiresAt: FOREVER,
+      sub: null,
       countLeft: async () => null,
     }
   },
 }
+
+// As long as the default of `sessionLifetime` of an issuer: 400 days.
+const FOREIGN_SESSION_LIFETIME_MS = 400 * 86_400_000
 
 function readId(call: CommandCall, name: string): string {
   assertArguments(call, [name])

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import type { TokenEvents } from 'tokenlib'
 import type { EventOrigin } from 'tokenlib/kit'
-import { createClientReader, FOREVER, parseActor } from 'tokenlib/kit'
+import { FOREVER, isWatermark, parseActor } from 'tokenlib/kit'
 import {
   describeUnknown,
   type Command,
@@ -95,7 +95,7 @@ function parseKind(given: string | undefined): TargetKind {
 
 function readOrigin(call: CommandCall): EventOrigin {
   const [actor, note] = [readText(call, 'actor') ?? `cli:${readUserName(call)}`, readText(call, 'note')]
-  return parseActor(createClientReader(undefined), 'revoke', { actor, ...(note !== null && { note }) })
+  return { ...parseActor({ actor, note: note ?? undefined }), ip: null, userAgent: null }
 }
 
 function readUserName({ env }: CommandCall): string {
@@ -117,7 +117,7 @@ async function confirm(call: CommandCall, target: Target, { opened }: ConnectedS
 }
 
 interface Done {
-  readonly event: TokenEvents['revoked'] | null
+  readonly event: TokenEvents['revoked']
   /** Epoch milliseconds, or `FOREVER`. */
   readonly notBefore: number
   readonly position: string
@@ -130,10 +130,12 @@ async function carryOut(
   origin: EventOrigin,
   connected: ConnectedStore,
 ): Promise<Done> {
-  const { opened, emitter } = connected
-  let event: TokenEvents['revoked'] | null = null
-  emitter.on('revoked', (revoked) => void (event ??= revoked))
-  const { position } = await target.revoke(origin).catch((error: unknown) => {
+  const { opened, connection } = connected
+  const { kind, id, issuer, sub, key, expiresAt } = target
+  const revoked = isWatermark(key.kind)
+    ? connection.revoker.raise([key])
+    : connection.revoker.write([{ ...key, expiresAt }])
+  const { position } = await revoked.catch((error: unknown) => {
     terminal.warn(safe`The store has not acknowledged the revocation: run the command again until it does\n`)
     throw error
   })
@@ -145,6 +147,7 @@ async function carryOut(
       EXIT.unavailable,
     )
   }
+  const event = { kind, id, reason: 'requested', issuer, sub, ...origin } as const
   return { event, notBefore, position, left: await target.countLeft() }
 }
 

@@ -50,23 +50,20 @@ export {
   unsetCookies,
   unsetRefreshCookies,
 } from './requests/set-cookies.js'
-export type { AuthenticatedUpgrade, UpgradePolicy } from './requests/sockets.js'
+export type { AuthenticatedUpgrade, UpgradePolicy } from './sockets/upgrade.js'
 
 export type { TokenBlocklistCallback } from './revocation/blocklist.js'
-export type { SessionInfo } from './revocation/session-options.js'
-export type {
-  OpenSessionOptions,
-  RefreshedTokens,
-  RevokeOptions,
-  TokenPair,
-} from './revocation/session-options.js'
+export type { SessionInfo } from './revocation/session-store.js'
 export type { RevocationStore } from './revocation/store.js'
 export type { DescribeUser, UserDescription } from './sessions/describe-user.js'
 export type { ManagerHealth } from './sessions/internals.js'
 export { refreshImplicitly } from './sessions/implicit-refresh.js'
+export type { RevokeOptions } from './sessions/run-revocation.js'
+export type { OpenSessionOptions } from './sessions/sessions.js'
+export type { RefreshedTokens, TokenPair } from './sessions/token-maker.js'
 
 export { acceptUpgrade } from './sockets/accept-upgrade.js'
-export { protectSocketIo } from './sockets/protect-socket-io.js'
+export { protectSocketIo } from './frameworks/socket-io.js'
 export { CLOSE_UNAUTHORIZED } from './sockets/sockets.js'
 
 export { securityRequirements, securitySchemes } from './routes/openapi.js'

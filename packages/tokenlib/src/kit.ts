@@ -104,7 +104,6 @@ export {
   toRevocationKey,
   toStoredId,
 } from './revocation/revocation.js'
-export type { Acknowledgement, LogoutPayload, RevocablePayload } from './revocation/revoker.js'
 export {
   decideRotation,
   type Presentation,
@@ -124,15 +123,10 @@ export {
   toRotation,
 } from './revocation/rotation.js'
 export {
-  type ActorOptions,
   createClientReader,
-  MAX_NOTE_LENGTH,
-  type PairTokenOptions,
-  parseActor,
   type ReadClientIp,
-  type RefreshOptions,
   type SessionClientOptions,
-} from './revocation/session-options.js'
+} from './revocation/session-client.js'
 export type {
   FoundSession,
   LimitedOpening,
@@ -211,14 +205,18 @@ export {
   type ManagerInternals,
   readInternals,
 } from './sessions/internals.js'
+export type { RefreshOptions } from './sessions/refresh.js'
+export type { Acknowledgement, LogoutPayload, RevocablePayload } from './sessions/revoke.js'
+export { MAX_NOTE_LENGTH, parseActor } from './sessions/run-revocation.js'
 export type { FailedLogin } from './sessions/sessions.js'
+export type { PairTokenOptions } from './sessions/token-maker.js'
 export type { UpgradeAuthenticator, UpgradeConnection } from './sockets/accept-upgrade.js'
 export type {
   SocketAuthenticator,
   SocketIoProtection,
   SocketIoServer,
   SocketIoSocket,
-} from './sockets/protect-socket-io.js'
+} from './frameworks/socket-io.js'
 export type { ClosableSocket } from './sockets/sockets.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'

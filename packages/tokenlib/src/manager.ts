@@ -33,7 +33,7 @@ import {
 import { createVerifier } from './requests/verified-tokens.js'
 import { Blocklist, type RegisterTokenBlocklist } from './revocation/blocklist.js'
 import { connectStore } from './revocation/connect-store.js'
-import { createClientReader } from './revocation/session-options.js'
+import { createClientReader } from './revocation/session-client.js'
 import { createUserDescriber } from './sessions/describe-user.js'
 import { type ManagerHealth, readHealth } from './sessions/internals.js'
 import { exposeInternals } from './sessions/internals.js'

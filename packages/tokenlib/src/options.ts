@@ -126,11 +126,13 @@ export function callable<Value extends (...args: never[]) => unknown>(): Kind<Va
   return kindOf('a function', (value) => typeof value === 'function')
 }
 
-/** A whole number from `minimum` up. */
-export function count(minimum: number): Kind<number> {
+/** A whole number from `minimum` up, or up to `maximum`. */
+export function count(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): Kind<number> {
   return kindOf(
-    `a whole number, at least ${minimum}`,
-    (value) => Number.isSafeInteger(value) && (value as number) >= minimum,
+    maximum === Number.MAX_SAFE_INTEGER
+      ? `a whole number, at least ${minimum}`
+      : `a whole number from ${minimum} to ${maximum}`,
+    (value) => Number.isSafeInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
     (value) => (/^\d+$/.test(value.trim()) ? Number(value) : value),
   )
 }

@@ -138,7 +138,6 @@ export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['s
     timeoutMs: toMilliseconds(config.JWT_REVOCATION_TIMEOUT),
     longestLifetime: addDuration(Math.max(...lifetimes), retentionMs),
     retentionMs,
-    sessionLifetimes: new Map(others.map(({ issuer, sessionLifetime }) => [issuer, sessionLifetime])),
     graceMs: toGraceMs(config),
     idleMs,
   }

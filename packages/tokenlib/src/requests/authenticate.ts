@@ -8,7 +8,7 @@ import { missingToken, readCookieHeader, readToken, type RequestToken } from '..
 import { attach, readAttached, type RequestView } from '../http/view.js'
 import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
 import type { Position } from '../revocation/store.js'
-import type { ClientReader, SessionClientOptions } from '../revocation/session-options.js'
+import type { ClientReader, SessionClientOptions } from '../revocation/session-client.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
 import type { Clock } from '../time.js'
 import {

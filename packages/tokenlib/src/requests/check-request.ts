@@ -15,7 +15,7 @@ import {
   TOKEN_POLICY_NAMES,
   toPolicyValue,
 } from './policy.js'
-import { assertKnownIssuers } from './revoked-issuers.js'
+import { parseIssuer } from '../tokens/token-sources.js'
 import type { Settings } from '../config/settings.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
@@ -25,7 +25,8 @@ export function preparePolicy(
   ...given: Parameters<typeof parsePolicy>
 ): CompiledPolicy {
   const parsed = parsePolicy(...given)
-  assertKnownIssuers(sources.issuers, parsed)
+  // A policy for an unknown issuer would refuse every token.
+  for (const name of parsed.issuer ?? []) parseIssuer(sources.issuers, name)
   return compilePolicy(parsed, reading.locations)
 }
 

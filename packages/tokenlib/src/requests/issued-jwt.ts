@@ -1,10 +1,4 @@
-import {
-  assertClaims,
-  assertUnbound,
-  isNonEmptyString,
-  isStringOrList,
-  type StandardClaims,
-} from '../tokens/payload.js'
+import { hasNestedDuplicates } from '../encoding.js'
 import {
   ConfigurationError,
   isOutage,
@@ -13,19 +7,33 @@ import {
   TokenIssuerError,
   TokenSignatureError,
 } from '../errors.js'
-import { hasNestedDuplicates } from '../encoding.js'
-import { decodePayload, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
-import type { JwsHeader } from '../tokens/jose.js'
-import { createCanonicalizer, findSourceSigner, parseUnverifiedJwt } from '../tokens/token-sources.js'
-import { assertOptions, type OptionNames } from '../options.js'
-import { type RevocationKey, toRevocationKey } from '../revocation/revocation.js'
-import { parseText } from '../revocation/revoker.js'
+import {
+  count,
+  duration,
+  flag,
+  oneOrMore,
+  type OptionKinds,
+  parseOptions,
+  required,
+  text,
+} from '../options.js'
+import { parseText, type RevocationKey, toRevocationKey } from '../revocation/revocation.js'
 import type { Claimed, LookupOptions } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
+import { decodePayload, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
+import type { JwsHeader } from '../tokens/jose.js'
+import {
+  assertClaims,
+  assertUnbound,
+  isNonEmptyString,
+  isStringOrList,
+  type StandardClaims,
+} from '../tokens/payload.js'
+import { createCanonicalizer, findSourceSigner, parseUnverifiedJwt } from '../tokens/token-sources.js'
 import type { Authenticator } from './authenticate.js'
 import { observeCheck } from './observe-check.js'
 
-/** What a JWT of an issuer that is no access token must be. */
+/** What a JWT of an issuer that is not an access token must be. */
 export interface IssuedJwtOptions {
   /** The `typ` of its header, one of several, without `application/`. */
   readonly typ: string | readonly string[]
@@ -45,18 +53,19 @@ export interface IssuedJwtOptions {
   readonly maxLength?: number | undefined
 }
 
-const OPTIONS: OptionNames<IssuedJwtOptions> = {
-  typ: true,
-  optionalTyp: true,
-  audience: true,
-  issuer: true,
-  maxAge: true,
-  leeway: true,
-  allowUnknown: true,
-  maxLength: true,
+const OPTIONS: OptionKinds<IssuedJwtOptions> = {
+  typ: required(oneOrMore(text)),
+  optionalTyp: flag,
+  // Without one, a JWT for another application would be accepted.
+  audience: required(oneOrMore(text)),
+  issuer: oneOrMore(text),
+  maxAge: duration(),
+  leeway: duration(),
+  allowUnknown: flag,
+  maxLength: count(1),
 }
 
-/** A JWT that an issuer has signed, and that is no access token. */
+/** A verified JWT of an issuer that is not an access token. */
 export interface IssuedJwt {
   readonly header: JwsHeader
   readonly claims: Readonly<Record<string, unknown>>
@@ -68,10 +77,7 @@ export interface IssuedJwt {
   readonly isRevoked: boolean | null
   /** Its key and its `jti`, as the store knows them: for `deferUnless` of a revocation. */
   readonly revocationKeys: readonly RevocationKey[]
-  /**
-   * The same for another id of its issuer, such as one for what the JWT was used for. With `atLeast`, the `position` of a
-   * revocation, the answer includes that one.
-   */
+  /** Whether another id of its issuer was revoked. With the `position` of a revocation as `atLeast`, includes that one. */
   readonly isIdRevoked: (id: string, options?: LookupOptions) => Promise<boolean>
   /**
    * Remembers ids of its issuer as used until `expiresAt` (epoch seconds), if the first of them is not known yet. In one
@@ -79,6 +85,9 @@ export interface IssuedJwt {
    */
   readonly claimIds: (ids: readonly string[], expiresAt: number) => Promise<Claimed>
 }
+
+/** The note of events about JWTs that were received. */
+export const USED_ONCE = 'Received, used once'
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
 export function verifyIssuedJwt(
@@ -94,122 +103,81 @@ export function verifyIssuedJwt(
 }
 
 async function checkIssuedJwt(
-  { settings, store, now: clock }: Authenticator,
+  { settings, store, now, emit }: Authenticator,
   jwt: string,
-  options: IssuedJwtOptions,
+  given: IssuedJwtOptions,
 ): Promise<IssuedJwt> {
-  const {
-    types,
-    audience,
-    accepted,
-    maxAge,
-    leeway,
-    maxLength = settings.maxTokenLength,
-  } = parseOptions(options)
-  // What is too long or no JWT is not an unknown issuer.
+  const options = parseOptions('verifyIssuedJwt()', given, OPTIONS)
+  const { maxAge, leeway = 0, maxLength = settings.maxTokenLength, optionalTyp, allowUnknown } = options
+  // A text that is too long, or not a JWT, must not be reported as an unknown issuer.
   parseCompact(jwt, maxLength)
-  const canonical = createCanonicalizer(settings.sources, maxLength)(jwt)
-  const unverified = parseUnverifiedJwt(canonical, maxLength)
+  const unverified = parseUnverifiedJwt(createCanonicalizer(settings.sources, maxLength)(jwt), maxLength)
   const { jws, claims } = unverified
   const source = settings.sources.find(unverified)
   const { issuer } = source
   // We send ourselves nothing, and an application that was replaced has nothing to say about sessions.
   if (!source.sendsEvents || issuer === null || claims === null) throw new TokenIssuerError()
-  if (accepted !== null && !accepted.includes(issuer)) throw new TokenIssuerError()
-  const header = parseHeader(jws.header, types)
-  if (header['typ'] === undefined && options.optionalTyp !== true) {
+  if (options.issuer !== undefined && ![options.issuer].flat().includes(issuer)) throw new TokenIssuerError()
+  const types = [options.typ].flat().map(toShortType)
+  const header = parseHeader(jws.header, optionalTyp === true ? [...types, 'jwt'] : types)
+  if (header['typ'] === undefined && optionalTyp !== true) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
-  // Its sender is not told to repeat it by any other answer than "unavailable".
+  // Only "unavailable" makes the sender repeat the JWT, so a missing key has to be certain.
   await source.keys.loader?.load(header, true)
-  const signer = findSourceSigner(source, header, jws, { now: clock(), isLoaded: true })
+  const signer = findSourceSigner(source, header, jws, { now: now(), isLoaded: true })
   // Refuses what is not canonical.
-  const text = decodePayload(jws)
+  const decoded = decodePayload(jws)
   // RFC 7519 §4: other parsers may keep the first of the two.
-  if (text === null || hasNestedDuplicates(text))
+  if (decoded === null || hasNestedDuplicates(decoded))
     throw new TokenDecodeError('Token has a claim or a member twice')
-  assertTypes(claims)
-  if (!isStringOrList(claims['aud'])) throw new TokenAudienceError()
-  const rules = {
-    ...source.rules,
-    audience,
-    requiredClaims: maxAge === null ? [] : ['iat'],
-    maxAge,
-    leeway: Math.max(source.rules.leeway, leeway),
-  }
-  assertClaims(claims as unknown as StandardClaims, rules, clock() / 1000)
-  assertUnbound(claims)
-  const toKeys = (kind: 'key' | 'token', ids: readonly string[]): readonly RevocationKey[] =>
-    ids.map((id) => toRevocationKey(kind, id, issuer))
-  const isListed = async (keys: readonly RevocationKey[], lookup?: LookupOptions): Promise<boolean> =>
-    store !== null && keys.length > 0 && store.isListed(keys, lookup)
-  const { jti } = claims
-  const signers = toKeys('key', signer.ids)
-  const ids = toKeys('token', isNonEmptyString(jti) ? [jti] : [])
-  const isIdRevoked: IssuedJwt['isIdRevoked'] = async (id, lookup) =>
-    isListed(toKeys('token', [parseText('id', id)]), lookup)
-  // Together: what this process knows of one of them counts, also if the store does not answer about the other.
-  const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isListed(ids)])
-  if (revokedKey.status === 'fulfilled' && revokedKey.value) {
-    throw new TokenSignatureError('Token was signed with a revoked key')
-  }
-  const failed = [revokedKey, usedId].find((answer) => answer.status === 'rejected')
-  if (failed !== undefined && (options.allowUnknown !== true || !isOutage(failed.reason))) {
-    throw failed.reason as Error
-  }
-  const isUsed = usedId.status === 'fulfilled' && usedId.value
-  const isRevoked = failed === undefined || isUsed ? isUsed : null
-  const revocationKeys = [...signers, ...ids]
-  const claimIds: IssuedJwt['claimIds'] = async (ids, expiresAt) => {
-    if (store === null) throw new ConfigurationError('claimIds() needs a store')
-    const origin = { ...NO_CLIENT, actor: issuer, note: USED_ONCE }
-    return store.revoker.claimIds(ids, expiresAt, origin, issuer)
-  }
-  return { header, claims, issuer, isRevoked, revocationKeys, isIdRevoked, claimIds }
-}
-
-/** The note of events about JWTs that were received. */
-export const USED_ONCE = 'Received, used once'
-
-const NO_CLIENT = { ip: null, userAgent: null }
-
-function assertTypes(claims: Readonly<Record<string, unknown>>): void {
   for (const name of ['exp', 'nbf', 'iat']) {
     if (claims[name] !== undefined && !Number.isFinite(claims[name])) {
       throw new TokenDecodeError(`Token claim "${name}" is missing or has the wrong type`)
     }
   }
-}
-
-function parseOptions(options: IssuedJwtOptions): {
-  readonly types: readonly string[]
-  readonly audience: readonly string[]
-  readonly accepted: readonly string[] | null
-  readonly maxAge: number | null
-  readonly leeway: number
-  readonly maxLength: number | undefined
-} {
-  assertOptions('verifyIssuedJwt()', options, OPTIONS)
-  const { typ, audience, issuer, maxAge, leeway = 0, maxLength } = options
-  const { optionalTyp = false, allowUnknown = false } = options
-  if (typeof optionalTyp !== 'boolean') throw new TypeError('optionalTyp must be true or false')
-  if (typeof allowUnknown !== 'boolean') throw new TypeError('allowUnknown must be true or false')
-  if (maxLength !== undefined && (!Number.isInteger(maxLength) || maxLength < 1)) {
-    throw new TypeError('maxLength must be a positive whole number')
-  }
-  return {
-    types: [...parseTexts('typ', typ).map(toShortType), ...(optionalTyp ? ['jwt'] : [])],
-    // Without one, a JWT for another application would be accepted.
-    audience: parseTexts('audience', audience),
-    accepted: issuer === undefined ? null : parseTexts('issuer', issuer),
+  if (!isStringOrList(claims['aud'])) throw new TokenAudienceError()
+  const rules = {
+    ...source.rules,
+    audience: [options.audience].flat(),
+    requiredClaims: maxAge === undefined ? [] : ['iat'],
     maxAge: maxAge === undefined ? null : parseDuration(maxAge),
-    leeway: parseDuration(leeway),
-    maxLength,
+    leeway: Math.max(source.rules.leeway, parseDuration(leeway)),
   }
-}
+  assertClaims(claims as unknown as StandardClaims, rules, now() / 1000)
+  assertUnbound(claims)
 
-function parseTexts(name: string, value: unknown): readonly string[] {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
-  if (list.length > 0 && list.every(isNonEmptyString)) return list
-  throw new TypeError(`${name} must be a non-empty string, or a list of at least one`)
+  const toIdKey = (id: string): RevocationKey => toRevocationKey('token', parseText('id', id), issuer)
+  const isListed = async (keys: readonly RevocationKey[], lookup?: LookupOptions): Promise<boolean> =>
+    store !== null && keys.length > 0 && store.isListed(keys, lookup)
+  const { jti } = claims
+  const signers = signer.ids.map((id) => toRevocationKey('key', id, issuer))
+  const ids = isNonEmptyString(jti) ? [toIdKey(jti)] : []
+  // Together: what this process knows of one of them counts, even if the store does not answer about the other.
+  const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isListed(ids)])
+  if (revokedKey.status === 'fulfilled' && revokedKey.value) {
+    throw new TokenSignatureError('Token was signed with a revoked key')
+  }
+  const failed = [revokedKey, usedId].find((answer) => answer.status === 'rejected')
+  if (failed !== undefined && (allowUnknown !== true || !isOutage(failed.reason))) {
+    throw failed.reason as Error
+  }
+  const isUsed = usedId.status === 'fulfilled' && usedId.value
+  return {
+    header,
+    claims,
+    issuer,
+    isRevoked: failed === undefined || isUsed ? isUsed : null,
+    revocationKeys: [...signers, ...ids],
+    isIdRevoked: async (id, lookup) => isListed([toIdKey(id)], lookup),
+    async claimIds(claimed, expiresAt) {
+      if (store === null) throw new ConfigurationError('claimIds() needs a store')
+      const keys = claimed.map((id) => ({ ...toIdKey(id), expiresAt: expiresAt * 1000 }))
+      const answer = await store.revoker.claim(keys)
+      const origin = { actor: issuer, note: USED_ONCE, ip: null, userAgent: null }
+      const facts = { kind: 'token', reason: 'requested', sub: null, issuer, ...origin } as const
+      if (answer.isFirst) for (const id of claimed) emit('revoked', () => ({ id, ...facts }))
+      return answer
+    },
+  }
 }

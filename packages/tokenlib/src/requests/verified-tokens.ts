@@ -158,7 +158,9 @@ export function createVerifier(settings: Settings): TokenVerifier {
           ? opened
           : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
       if (known === undefined && hasComeBefore?.(token) === true) {
-        remembered.set(token, schema === null || hasOnly(verified.payload, isImmutable) ? verified : opened)
+        const kept = schema === null || hasOnly(verified.payload, isImmutable) ? verified : opened
+        kept.lookup = null
+        remembered.set(token, kept)
       }
       return verified
     },

@@ -1,16 +1,15 @@
-import type { TokenSource } from '../tokens/token-source.js'
 import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
+import { monotonicNow } from '../time.js'
+import type { TokenSource } from '../tokens/token-source.js'
 import {
   addDuration,
   FOREVER,
   isRevokedBy,
   type RevocableIds,
-  type Revocation,
   type RevocationKey,
   revocationKeys,
 } from './revocation.js'
-import { createDeferredRevocations } from './deferred-revocations.js'
-import { createRevoker, type Revoker } from './revoker.js'
+import { createRevoker, type Revoker, toName } from './revoker.js'
 import {
   assertStore,
   type LookupOptions,
@@ -19,38 +18,32 @@ import {
   type RevocationStore,
 } from './store.js'
 import { createStoreClient, type StoreClientOptions } from './store-client.js'
-import { monotonicNow } from '../time.js'
 import { createStoredSessions, type SessionRules, type StoredSessions } from './stored-sessions.js'
 
 /** What a manager uses of its store. */
 export interface StoreConnection {
   /** Whether the store has revoked a token; `RevocationUnavailableError` when it cannot tell. */
   isRevoked(token: RevocableToken, options?: LookupOptions): Promise<boolean>
-  /** Whether the store says at once that a token is not revoked; `false` says nothing. Never throws. */
+  /** Whether the store says synchronously that a token is not revoked. `false` says nothing. Never throws. */
   isUnrevokedNow(token: RevocableToken): boolean
-  /** Whether the store has an entry for one of the keys, whatever its moment; `RevocationUnavailableError` when it cannot tell. */
+  /** Whether one of the keys is revoked, whatever its moment; `RevocationUnavailableError` when the store cannot tell. */
   isListed(keys: readonly RevocationKey[], options?: LookupOptions): Promise<boolean>
   readonly revoker: Revoker
-  /**
-   * The same, or with `unless` one that refuses in this process at once and writes when the store answers, unless it knows
-   * one of the keys by then. Its promises reject with `RevocationUnavailableError` if too much is waiting already.
-   */
-  readonly revokerFor: (unless: readonly RevocationKey[] | undefined) => Revoker
-  /** `null` where the store keeps none. */
+  /** `null` if the store keeps none. */
   readonly sessions: StoredSessions | null
-  /** Resolves once the store has been prepared; waits a few seconds for it, and then rejects with the reason. */
+  /** Resolves once the store is prepared. Waits a few seconds for it, then rejects with the reason. */
   ready(): Promise<void>
-  /** Asks the store now, within the deadline; never rejects. */
+  /** Calls the store, within the deadline. Never rejects. */
   health(): Promise<StoreHealth>
-  /** What the replica of this process knows; `null` where there is none. */
+  /** The state of this process's replica; `null` without a replica. */
   readReplica(): ReplicaState | null
-  /** Resolves when every process refuses what this one has revoked before; `null` where the bound is not known. */
+  /** Resolves once every process refuses what this one has revoked; `null` if the bound is not known. */
   readonly waitForOthers: (() => Promise<void>) | null
-  /** Calls a listener when a revocation of a token arrives, where the store has a replica; returns a function that ends that. */
+  /** Calls a listener when a revocation of a token arrives, if there is a replica. Returns an unsubscribe function. */
   watchToken(token: RevocableToken, listener: () => void): () => void
   /** Announces a token that may live longer than any before; epoch seconds, `null` for one that never expires. */
   expect(expiresAt: number | null): void
-  /** Closes the store, once, after a last attempt to write what is waiting: from then on every call is refused. */
+  /** Closes the store after a last attempt to write what is waiting; every later call is refused. */
   close(): Promise<void>
   readonly isClosed: boolean
 }
@@ -58,8 +51,8 @@ export interface StoreConnection {
 /** What the revocation of a token depends on. */
 export interface RevocableToken extends RevocableIds {
   readonly source: Pick<TokenSource, 'revokedBy' | 'lifeOf'>
-  /** What its store looks up for it: worked out by the first check, and kept for as long as the token is. */
-  lookup?: TokenLookup
+  /** What its store looks up. `null` for a token that is remembered: the first check sets it. Left out for others. */
+  lookup?: TokenLookup | null
 }
 
 /** What a store looks up for a token. */
@@ -69,128 +62,127 @@ export interface TokenLookup {
   readonly start: number
   /** From its start to the last moment it can verify, in milliseconds. */
   readonly lifetime: number
-  /** Whether it is revoked, where the store can say so at once; made when it is first needed. */
-  isRevokedNow?: () => unknown
+  /** Whether it is revoked, if the store can tell synchronously. */
+  isRevokedNow: (() => unknown) | null
 }
 
-/** What a store can be used for at this moment. */
+/** What a store can be used for now. */
 export interface StoreHealth {
-  /** Why tokens cannot be checked; `null` when they can. */
+  /** Why tokens cannot be checked, or `null`. */
   readonly checkError: Error | null
-  /** Why the store takes no writes; `null` when it does. */
+  /** Why the store takes no writes, or `null`. */
   readonly writeError: Error | null
   /** How long the store took to answer or fail, in milliseconds. */
   readonly responseTimeMs: number
-  /** What the replica of this process knows; `null` where there is none. */
   readonly replica: ReplicaState | null
 }
 
-/** Connects a manager to its store, or throws `ConfigurationError` for what is none. */
+/** How a manager is connected to its store. */
+export interface ConnectionRules extends SessionRules, StoreClientOptions {}
+
+/** Connects a manager to its store, or throws `ConfigurationError` for a value that is not a store. */
 export function connectStore(store: RevocationStore, rules: ConnectionRules): StoreConnection {
   assertStore(store)
   const { now, retentionMs } = rules
+  const { replica } = store
   const client = createStoreClient(store, rules)
-  const deferred = createDeferredRevocations(client, now)
-  const moments = { revokedBefore: 0, newestStart: 0 }
-  const revoker = createRevoker(client, rules, moments)
+  const { lifetimes } = client
+  const watchers = createWatchers(replica)
+  const revoker = createRevoker(client, store, rules, watchers.notify)
+  const { deferred } = revoker
   const createLookup = readCreateLookup(store)
   const definedLookup = store.lookup
-
-  const watchers = createWatchers(store)
   let closing: Promise<void> | null = null
 
-  const defer = (batch: readonly Revocation[], unless: readonly RevocationKey[]): void => {
-    deferred.add(batch, unless)
-    watchers.notify(batch)
-  }
-
-  const writeAndClose = async (): Promise<void> => {
-    await deferred.close()
-    await client.close()
-  }
-
-  const toLookup = (token: RevocableToken): TokenLookup => {
+  const lookupOf = (token: RevocableToken): TokenLookup => {
+    if (token.lookup) return token.lookup
     const { start, end } = token.source.lifeOf(token.payload)
     const lifetime = end === null ? FOREVER : addDuration(end - start, retentionMs)
-    return { keys: revocationKeys(token), start, lifetime }
+    const lookup = { keys: revocationKeys(token), start, lifetime, isRevokedNow: null }
+    if (token.lookup === null) token.lookup = lookup
+    return lookup
   }
 
-  const isDeferred = (token: RevocableToken): boolean => {
-    if (deferred.isEmpty) return false
-    const { keys, start } = (token.lookup ??= toLookup(token))
-    return deferred.isRevoked(keys, start)
-  }
-
-  // Whether a token is revoked, or `null` where the store does not say so at once: it is asked by `lookup` then.
+  // Whether a token is revoked, or `null` if only `lookup` can tell.
   const readNow = (token: RevocableToken): boolean | null => {
-    // A `lookup` that was replaced in the meantime may know more.
+    // A `lookup` that was replaced in the meantime may know more. While a lifetime has not been announced, calls have to
+    // reach the store.
     if (createLookup === undefined || store.lookup !== definedLookup) return null
+    if (lifetimes.prepared < lifetimes.longest) return null
     try {
-      const lookup = (token.lookup ??= toLookup(token))
-      const isRevokedNow = (lookup.isRevokedNow ??= createLookup.call(store, lookup.keys, lookup.start))
-      const answer = client.isPrepared(lookup.lifetime) ? isRevokedNow() : null
+      const lookup = lookupOf(token)
+      if (lookup.lifetime > lifetimes.prepared) return null
+      lookup.isRevokedNow ??= createLookup.call(store, lookup.keys, lookup.start)
+      const answer = lookup.isRevokedNow()
       return typeof answer === 'boolean' ? answer : null
     } catch {
       return null
     }
   }
 
+  const isDeferred = (token: RevocableToken): boolean => {
+    if (deferred.waiting.size === 0) return false
+    const { keys, start } = lookupOf(token)
+    return deferred.isRevoked(keys, start)
+  }
+
+  const closeStore = async (): Promise<void> => {
+    if (deferred.waiting.size > 0) await deferred.close()
+    await client.close()
+  }
+
   return {
     async isRevoked(token, options) {
       if (isDeferred(token)) return true
-      // What is known in memory does not wait behind calls of a store that does not answer.
+      // What is known in memory does not wait for a store that does not answer.
       const known = options?.atLeast === undefined ? readNow(token) : null
       if (known !== null) return known
-      const { keys, start, lifetime } = (token.lookup ??= toLookup(token))
+      const { keys, start, lifetime } = lookupOf(token)
       return isRevokedBy(await client.lookup(keys, lifetime, options), start)
     },
-    isUnrevokedNow: (token) => !isDeferred(token) && readNow(token) === false,
+    isUnrevokedNow: (token) => deferred.waiting.size === 0 && readNow(token) === false,
     isListed: async (keys, options) =>
       deferred.isRevoked(keys, 0) || isRevokedBy(await client.lookup(keys, 0, options), 0),
     revoker,
-    revokerFor: (unless) =>
-      unless === undefined ? revoker : createRevoker(client, rules, moments, (batch) => defer(batch, unless)),
-    sessions:
-      store.sessions === undefined ? null : createStoredSessions(client, rules, revoker, store.sessions),
+    sessions: store.sessions === undefined ? null : createStoredSessions(client, rules, revoker, store),
     async ready() {
       await client.ready()
       try {
-        await store.replica?.ready()
+        await replica?.ready()
       } catch (cause) {
         throw new RevocationUnavailableError(cause)
       }
     },
     async health() {
       const startedAt = monotonicNow()
-      const isKnown = store.replica?.readState().isFresh === true
-      // Any lookup will do: it shows that the server answers, and that it has the history that this process knows. And
-      // so will a batch of nothing: it takes the way of every write, past a replica.
+      // Any lookup shows that the server answers, and that it has the history that this process knows. An empty batch takes
+      // the way of every write, past a replica.
       const [checkError, writeError] = await Promise.all([
-        isKnown ? null : findFault(client.lookup([{ kind: 'all', id: '' }], 0)),
+        replica?.readState().isFresh === true ? null : findFault(client.lookup([{ kind: 'all', id: '' }], 0)),
         findFault(client.call('health', (target) => target.revoke([]))),
       ])
       const responseTimeMs = monotonicNow() - startedAt
-      return { checkError, writeError, responseTimeMs, replica: store.replica?.readState() ?? null }
+      return { checkError, writeError, responseTimeMs, replica: replica?.readState() ?? null }
     },
-    readReplica: () => store.replica?.readState() ?? null,
-    waitForOthers: store.replica === undefined ? null : store.replica.waitForOthers,
-    watchToken: (token, listener) => watchers.add((token.lookup ??= toLookup(token)).keys, listener),
+    readReplica: () => replica?.readState() ?? null,
+    waitForOthers: replica === undefined ? null : replica.waitForOthers,
+    watchToken: (token, listener) => watchers.add(lookupOf(token).keys, listener),
     expect: (expiresAt) =>
       client.expect(expiresAt === null ? FOREVER : addDuration(expiresAt * 1000 - now(), retentionMs)),
-    close: () => (closing ??= deferred.isEmpty ? client.close() : writeAndClose()),
+    close: () => (closing ??= closeStore()),
     get isClosed() {
       return closing !== null
     },
   }
 }
 
-/** Listeners by what they wait for: an arriving revocation must not cost time for every token that is watched. */
+/** Listeners by key: the cost of an arriving revocation must not grow with the tokens that are watched. */
 interface Watchers {
   add(keys: readonly RevocationKey[], listener: () => void): () => void
-  notify(revoked: readonly RevocationKey[]): void
+  readonly notify: (revoked: readonly RevocationKey[]) => void
 }
 
-function createWatchers({ replica }: RevocationStore): Watchers {
+function createWatchers(replica: RevocationStore['replica']): Watchers {
   const listeners = new Map<string, Set<() => void>>()
   let isSubscribed = false
   const notify: Watchers['notify'] = (revoked) => {
@@ -200,10 +192,8 @@ function createWatchers({ replica }: RevocationStore): Watchers {
     notify,
     add(keys, listener) {
       if (replica === undefined) return () => undefined
-      if (!isSubscribed) {
-        isSubscribed = true
-        replica.subscribe(notify)
-      }
+      if (!isSubscribed) replica.subscribe(notify)
+      isSubscribed = true
       const names = keys.map(toName)
       for (const name of names) listeners.set(name, (listeners.get(name) ?? new Set()).add(listener))
       return () => {
@@ -217,10 +207,6 @@ function createWatchers({ replica }: RevocationStore): Watchers {
   }
 }
 
-function toName({ kind, id }: RevocationKey): string {
-  return `${kind}:${id}`
-}
-
 async function findFault(answer: Promise<unknown>): Promise<Error | null> {
   try {
     await answer
@@ -231,12 +217,12 @@ async function findFault(answer: Promise<unknown>): Promise<Error | null> {
   }
 }
 
-/** The store of a manager; `ConfigurationError` for something that needs one where there is none. */
+/** The store of a manager; `ConfigurationError` without one. */
 export function requireStore(store: StoreConnection | null, what: string): StoreConnection {
   return store ?? missing(what, 'a store')
 }
 
-/** The sessions of a manager; `ConfigurationError` where its store keeps none. */
+/** The sessions of a manager; `ConfigurationError` if its store keeps none. */
 export function requireSessions(store: StoreConnection | null, what: string): StoredSessions {
   return store?.sessions ?? missing(what, 'a store that keeps sessions')
 }
@@ -244,6 +230,3 @@ export function requireSessions(store: StoreConnection | null, what: string): St
 function missing(what: string, needed: string): never {
   throw new ConfigurationError(`${what} needs ${needed}: new TokenManager({ config, store })`)
 }
-
-/** What a store is connected with. */
-export interface ConnectionRules extends SessionRules, StoreClientOptions {}

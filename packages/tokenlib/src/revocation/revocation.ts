@@ -99,6 +99,12 @@ const DIGEST = 'sha256:'
 
 const ALL: RevocationKey = { kind: 'all', id: '' }
 
+/** The text, or `TypeError` for anything else and for an empty one. */
+export function parseText(name: string, value: unknown): string {
+  if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a non-empty string`)
+  return value
+}
+
 /** What a token can be revoked by. */
 export interface RevocableIds {
   readonly payload: TokenPayload

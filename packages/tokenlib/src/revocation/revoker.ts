@@ -1,266 +1,105 @@
-import type { StandardClaims } from '../tokens/payload.js'
-import type { EventOrigin, TokenEmitter } from '../events.js'
+import { RevocationUnavailableError } from '../errors.js'
+import { emitWarning, IS_WORKERD, startTimer, withDeadline } from '../runtime.js'
 import type { Clock } from '../time.js'
-import {
-  addDuration,
-  EVERY_USER,
-  FOREVER,
-  type Revocation,
-  type RevocationKind,
-  toRevocationKey,
-} from './revocation.js'
-import type { Claimed, Position, Revoked } from './store.js'
+import { addDuration, FOREVER, isRevokedBy, type Revocation, type RevocationKey } from './revocation.js'
+import type { Claimed, RevocationStore, Revoked } from './store.js'
 import type { StoreClient } from './store-client.js'
 
-/** What is needed of a token to revoke it; `sub` is for the events. */
-export type RevocablePayload = Pick<StandardClaims, 'jti' | 'exp' | 'iss'> & { readonly sub?: string }
-
-/** What is needed of a token to log its user out; `sub` is for the events. */
-export type LogoutPayload = RevocablePayload & Pick<StandardClaims, 'sid'>
-
-/** What a store has acknowledged. */
-export interface Acknowledgement {
-  /** For `verify(token, { atLeast: position })` in another process: the answer includes this revocation. */
-  readonly position: Position
-}
-
-/** Whose tokens are revoked: of these issuers; `null` is us. */
-export type RevokedIssuers = readonly (string | null)[]
-
-const OWN: RevokedIssuers = [null]
-const EVERYTHING = { kind: 'all', id: '', sub: null } as const
-
-/** A user, by the name that the issuer has for it; `null` is us. */
-export interface RevokedUser {
-  readonly issuer: string | null
-  readonly id: string
-}
-
-/** A user who is read for an event alone, while the revocation is under way. */
-export interface PendingSubject {
-  /** `undefined` until it was read, `null` where it is not known. */
-  readonly sub: string | null | undefined
-  /** Resolves once it was read, or could not be. */
-  readonly settled: Promise<void>
-}
-
-/** Reads the user of a session, from now on. */
-export function readPendingSubject(
-  sid: string,
-  sessions: { get(sid: string): Promise<{ readonly sub: string | null } | null> } | null,
-): PendingSubject {
-  const pending: { sub: string | null | undefined; settled: Promise<void> } = {
-    sub: undefined,
-    settled: Promise.resolve(),
-  }
-  const settle = async (): Promise<void> => {
-    try {
-      pending.sub = (await sessions?.get(sid))?.sub ?? null
-    } catch {
-      // The client of the store reports it, and the revocation does not depend on it.
-      pending.sub = null
-    }
-  }
-  pending.settled = settle()
-  return pending
-}
-
-/** Revokes in a store; every promise resolves once the store has it. The default of `issuers` is us. */
+/** Writes revocations. Every promise resolves once the store has them. */
 export interface Revoker {
-  revokeToken(
-    payload: RevocablePayload,
-    origin: EventOrigin,
-    issuers?: RevokedIssuers,
-  ): Promise<Acknowledgement>
-  /** Sessions of one user, who is `null` where it is not known. Nothing waits for a user who has to be read. */
-  revokeSessions(
-    sids: readonly string[],
-    sub: string | null | PendingSubject,
-    origin: EventOrigin,
-    issuers?: RevokedIssuers,
-  ): Promise<Acknowledgement>
-  /** `users` are whom `uid` stands for; left out, it is one of us. */
-  revokeUser(uid: string, origin: EventOrigin, users?: readonly RevokedUser[]): Promise<Acknowledgement>
-  /** A key by its `kid`, and by other ids that it has; the event names the `kid`. */
-  revokeKey(
-    kid: string,
-    origin: EventOrigin,
-    issuers?: RevokedIssuers,
-    otherIds?: readonly string[],
-  ): Promise<Acknowledgement>
-  /** Everything, of whichever issuer. */
-  revokeAll(origin: EventOrigin): Promise<Acknowledgement>
-  /** Every token of one issuer that is not us. */
-  revokeIssuer(issuer: string, origin: EventOrigin): Promise<Acknowledgement>
-  /** Ends the session of a token, or revokes the token itself if it belongs to none. */
-  logout(payload: LogoutPayload, origin: EventOrigin, issuers?: RevokedIssuers): Promise<Acknowledgement>
-  /**
-   * Remembers ids of an issuer until a moment in epoch seconds, as tokens that were used, if the first of them is not known
-   * yet; in one step, whichever processes do the same.
-   */
-  claimIds(ids: readonly string[], exp: number, origin: EventOrigin, issuer: string): Promise<Claimed>
-  /** The start of a token made at a moment: later than every revocation before it; epoch milliseconds. */
+  /** Revokes every token of the keys. */
+  write(keys: readonly ExpiringKey[], unless?: Unless): Promise<Revoked>
+  /** Raises watermarks: revokes what started before now. */
+  raise(keys: readonly RevocationKey[], unless?: Unless): Promise<Revoked>
+  /** Claims keys if the first of them is new, in one step: of several processes, exactly one is the first. */
+  claim(keys: readonly ExpiringKey[]): Promise<Claimed>
+  /** The start of a token created at `at`, in epoch milliseconds: later than every earlier revocation. */
   startToken(at: number): number
+  /** The revocations that wait for the store. */
+  readonly deferred: DeferredRevocations
 }
+
+/** A key whose last token expires at `expiresAt`: epoch milliseconds, or `FOREVER`. */
+export interface ExpiringKey extends RevocationKey {
+  readonly expiresAt: number
+}
+
+/**
+ * Defers a revocation: this process refuses the tokens now, and writes the revocation once the store answers, unless one of
+ * these keys is revoked there by then. Rejects with `RevocationUnavailableError` if too much is waiting.
+ */
+export type Unless = readonly RevocationKey[] | undefined
 
 /** What a revoker works with. */
 export interface RevokerOptions {
   readonly now: Clock
   /** How long after its expiry a token may still verify somewhere, in milliseconds. */
   readonly retentionMs: number
-  /** How long a session of each issuer can last, in milliseconds: it makes tokens with the same `sid` until then. */
-  readonly sessionLifetimes: ReadonlyMap<string, number>
-  readonly emit: TokenEmitter['emit']
 }
 
-/** Moments that the revokers of one store share. */
-export interface RevokerMoments {
-  revokedBefore: number
-  newestStart: number
-}
-
-/** A revoker for one store. With `defer`, which takes its batches, it does not ask the store. */
+/** The revoker of one store. `onDeferred` is called with the revocations that are deferred. */
 export function createRevoker(
-  store: StoreClient,
-  options: RevokerOptions,
-  moments: RevokerMoments,
-  defer: ((batch: readonly Revocation[]) => void) | null = null,
+  client: StoreClient,
+  { replica }: Pick<RevocationStore, 'replica'>,
+  { now, retentionMs }: RevokerOptions,
+  onDeferred: (batch: readonly Revocation[]) => void,
 ): Revoker {
-  const { now, retentionMs, sessionLifetimes, emit } = options
+  const deferred = createDeferredRevocations(client, now)
+  let revokedBefore = 0
+  let newestStart = 0
 
-  // A store that has stopped answering is not asked, but this process has been told.
-  const callRevoke = async (batch: readonly Revocation[]): Promise<Revoked> => {
-    if (defer !== null) {
-      defer(batch)
+  const toEntries = (keys: readonly ExpiringKey[]): readonly Revocation[] =>
+    keys.map(({ kind, id, expiresAt }) => ({
+      kind,
+      id,
+      notBefore: FOREVER,
+      until: addDuration(expiresAt, retentionMs),
+    }))
+
+  const revoke = async (batch: readonly Revocation[], unless: Unless): Promise<Revoked> => {
+    if (unless !== undefined) {
+      deferred.add(batch, unless)
+      onDeferred(batch)
       return { position: 'deferred', now: now() }
     }
     try {
-      return await store.call('revoke', async (target) => parseRevoked(await target.revoke(batch)))
+      return await client.call('revoke', async (store) => parseRevoked(await store.revoke(batch)))
     } catch (error) {
-      store.keepUnsent(batch)
+      // A client that gives up without a call has not told the replica.
+      replica?.keepUnsent(batch)
       throw error
     }
   }
 
-  const toSessionEnd = (issuer: string | null, until: number): number => {
-    const lifetime = issuer === null ? 0 : (sessionLifetimes.get(issuer) ?? 0)
-    return Math.max(until, addDuration(now(), addDuration(lifetime, retentionMs)))
-  }
-
-  const revoke = async (
-    kind: RevocationKind,
-    ids: readonly string[],
-    entry: Pick<Revocation, 'notBefore' | 'until'>,
-    { sub, ...origin }: EventOrigin & { readonly sub: string | null | PendingSubject },
-    issuers: RevokedIssuers,
-    otherIds: readonly string[] = [],
-  ): Promise<Revoked> => {
-    const batch = issuers.flatMap((issuer) => {
-      const until = kind === 'session' ? toSessionEnd(issuer, entry.until) : entry.until
-      return [...ids, ...otherIds].map((id) => ({ ...toRevocationKey(kind, id, issuer), ...entry, until }))
-    })
-    const revoked = await callRevoke(batch)
-    const issuer = issuers.length === 1 ? (issuers[0] ?? null) : null
-    const report = (of: string | null): void => {
-      for (const id of ids) {
-        emit('revoked', () => ({ kind, id, reason: 'requested', issuer, sub: of, ...origin }))
-      }
-    }
-    if (sub === null || typeof sub === 'string') report(sub)
-    else if (sub.sub !== undefined) report(sub.sub)
-    else void sub.settled.then(() => report(sub.sub ?? null))
-    return revoked
-  }
-
-  // The store raises it to its own clock: all processes agree on that one.
-  const revokeBefore = async (
-    kind: 'user' | 'all',
-    users: readonly RevokedUser[],
-    event: { readonly kind: 'user' | 'all'; readonly id: string; readonly sub: string | null },
-    origin: EventOrigin,
-  ): Promise<Acknowledgement> => {
-    // If the clock was set back, tokens without a session may start after `now()`.
-    const notBefore = Math.max(now(), moments.newestStart)
-    const until = addDuration(notBefore, store.longestLifetime)
-    const batch = users.map(({ id, issuer }) => ({ ...toRevocationKey(kind, id, issuer), notBefore, until }))
-    const { position, now: takenAt } = await callRevoke(batch)
-    const concerned = new Set(users.map(({ issuer }) => issuer))
-    const issuer = concerned.size === 1 ? (users[0]?.issuer ?? null) : null
-    emit('revoked', () => ({ ...event, reason: 'requested', issuer, ...origin }))
-    moments.revokedBefore = Math.max(moments.revokedBefore, notBefore, takenAt)
-    return { position }
-  }
-
-  const revokeToken: Revoker['revokeToken'] = async (payload, origin, issuers = OWN) => {
-    assertPayload('revoke.token()', payload)
-    const jti = parseText('The token has no jti: revoke its session or its user. jti', payload.jti)
-    const until = Number.isFinite(payload.exp)
-      ? addDuration(Number(payload.exp) * 1000, retentionMs)
-      : FOREVER
-    const entry = { notBefore: FOREVER, until }
-    const facts = { sub: payload.sub ?? null, ...origin }
-    return toAcknowledgement(await revoke('token', [jti], entry, facts, issuers))
-  }
-
-  const revokeSessions: Revoker['revokeSessions'] = async (sids, sub, origin, issuers = OWN) => {
-    for (const sid of sids) parseText('A session id', sid)
-    const until = addDuration(now(), store.longestLifetime)
-    const entry = { notBefore: FOREVER, until }
-    return toAcknowledgement(await revoke('session', sids, entry, { sub, ...origin }, issuers))
-  }
-
   return {
+    deferred,
     startToken(at) {
-      const start = Math.max(at, moments.revokedBefore + 1)
-      moments.newestStart = Math.max(moments.newestStart, start)
+      const start = Math.max(at, revokedBefore + 1)
+      newestStart = Math.max(newestStart, start)
       return start
     },
-    revokeToken,
-    revokeSessions,
-    async revokeUser(uid, origin, users = [{ issuer: null, id: uid }]) {
-      return revokeBefore('user', users, { kind: 'user', id: parseText('uid', uid), sub: uid }, origin)
+    write(keys, unless) {
+      // A session may get new tokens until the revocation has reached every process.
+      const least = addDuration(now(), client.lifetimes.longest)
+      const batch = toEntries(keys).map((entry) =>
+        entry.kind === 'session' ? { ...entry, until: Math.max(entry.until, least) } : entry,
+      )
+      return revoke(batch, unless)
     },
-    // Whoever has the key can make tokens of any start and any expiry: no watermark, and no end.
-    async revokeKey(kid, origin, issuers = OWN, otherIds = []) {
-      const ids = [parseText('kid', kid)]
-      const others = [...new Set(otherIds)].filter((id) => id !== kid)
-      const entry = { notBefore: FOREVER, until: FOREVER }
-      const facts = { sub: null, ...origin }
-      return toAcknowledgement(await revoke('key', ids, entry, facts, issuers, others))
+    async raise(keys, unless) {
+      // If the clock was set back, tokens without a session may start after `now()`. The store raises the watermark to its
+      // own clock, on which all processes agree.
+      const notBefore = Math.max(now(), newestStart)
+      const until = addDuration(notBefore, client.lifetimes.longest)
+      const revoked = await revoke(
+        keys.map(({ kind, id }) => ({ kind, id, notBefore, until })),
+        unless,
+      )
+      revokedBefore = Math.max(revokedBefore, notBefore, revoked.now)
+      return revoked
     },
-    revokeAll: (origin) => revokeBefore('all', [{ issuer: null, id: '' }], EVERYTHING, origin),
-    revokeIssuer: (issuer, origin) => revokeBefore('user', [{ issuer, id: EVERY_USER }], EVERYTHING, origin),
-    async claimIds(ids, exp, origin, issuer) {
-      const until = addDuration(exp * 1000, retentionMs)
-      const batch = ids.map((id) => ({
-        ...toRevocationKey('token', parseText('id', id), issuer),
-        notBefore: FOREVER,
-        until,
-      }))
-      const claimed = await store.call('claim', async (target) => parseClaimed(await target.claim(batch)))
-      const facts = { kind: 'token', reason: 'requested', sub: null, issuer, ...origin } as const
-      if (claimed.isFirst) for (const id of ids) emit('revoked', () => ({ id, ...facts }))
-      return claimed
-    },
-    async logout(payload, origin, issuers = OWN) {
-      assertPayload('logout()', payload)
-      const { sid = null, sub = null, jti = null } = payload
-      const acknowledgement = await (sid === null
-        ? revokeToken(payload, origin, issuers)
-        : revokeSessions([sid], sub, origin, issuers))
-      emit('loggedOut', () => ({ sub, sid, jti, ...origin }))
-      return acknowledgement
-    },
+    claim: (keys) => client.call('claim', async (store) => parseClaimed(await store.claim(toEntries(keys)))),
   }
-}
-
-function assertPayload(method: string, payload: unknown): void {
-  if (typeof payload === 'object' && payload !== null) return
-  throw new TypeError(`${method} takes the payload of a token, which verify() returns, not its text`)
-}
-
-function toAcknowledgement({ position }: Revoked): Acknowledgement {
-  return { position }
 }
 
 function parseRevoked(answer: Revoked): Revoked {
@@ -276,8 +115,130 @@ function parseClaimed(answer: Claimed): Claimed {
   throw new TypeError('claim() must return isFirst and a position')
 }
 
-/** The text, or `TypeError` for anything else and for an empty one. */
-export function parseText(name: string, value: unknown): string {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${name} must be a non-empty string`)
-  return value
+/** Revocations that this process has accepted and the store does not have yet. */
+interface DeferredRevocations {
+  /** A set, because every request reads its size. */
+  readonly waiting: { readonly size: number }
+  add(batch: readonly Revocation[], unless: readonly RevocationKey[]): void
+  /** Whether one of them revokes a token of these keys that started at `start`. */
+  isRevoked(keys: readonly RevocationKey[], start: number): boolean
+  /** Tries once more to write what is waiting, within the deadline of a call. The rest is lost. */
+  close(): Promise<void>
+}
+
+interface Deferred {
+  readonly batch: readonly Revocation[]
+  readonly unless: readonly RevocationKey[]
+}
+
+/** How many revocations can wait. */
+export const MAX_DEFERRED = 10_000
+const WRITTEN_AT_ONCE = 500
+const FIRST_RETRY_MS = 100
+const MAX_RETRY_MS = 1000
+
+function createDeferredRevocations(client: StoreClient, now: Clock): DeferredRevocations {
+  const waiting = new Set<Deferred>()
+  // The latest `notBefore` of each key that is waiting.
+  const moments = new Map<string, number>()
+  let count = 0
+  let retryMs = FIRST_RETRY_MS
+  let writing: Promise<void> | null = null
+  let isClosed = false
+
+  const note = (batch: readonly Revocation[]): void => {
+    for (const entry of batch) {
+      const name = toName(entry)
+      moments.set(name, Math.max(entry.notBefore, moments.get(name) ?? 0))
+    }
+  }
+
+  // Leaves out those of a JWT that was used before, or whose key was revoked.
+  const findGenuine = async (all: readonly Deferred[]): Promise<readonly Deferred[]> => {
+    const keys = all.flatMap(({ unless }) => unless)
+    if (keys.length === 0) return all
+    const answers = await client.lookup(keys, 0)
+    let at = 0
+    return all.filter(({ unless }) => !isRevokedBy(answers.slice(at, (at += unless.length)), 0))
+  }
+
+  const writeNext = async (): Promise<void> => {
+    const next = [...waiting].slice(0, WRITTEN_AT_ONCE)
+    const genuine = await findGenuine(next)
+    const entries = genuine.flatMap(({ batch }) => batch).filter(({ until }) => until > now())
+    // Restored as they are: a watermark must not reach users who have logged in since.
+    if (entries.length > 0) {
+      await client.call('restore', async (store) => {
+        await (store.restore === undefined ? store.revoke(entries) : store.restore(entries))
+      })
+    }
+    for (const deferred of next) {
+      waiting.delete(deferred)
+      count -= deferred.batch.length
+    }
+    moments.clear()
+    for (const { batch } of waiting) note(batch)
+  }
+
+  const writeAll = async (): Promise<void> => {
+    while (waiting.size > 0) await writeNext()
+    retryMs = FIRST_RETRY_MS
+  }
+
+  const write = async (): Promise<void> => {
+    if (writing !== null || isClosed) return
+    try {
+      writing = writeAll().finally(() => (writing = null))
+      await writing
+    } catch {
+      // The client has reported it.
+      startTimer(() => void write(), retryMs)
+      retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
+    }
+  }
+
+  // A write in progress may have started before the store was back.
+  const writeLast = async (): Promise<void> => {
+    await writing?.catch(() => undefined)
+    await writeAll()
+  }
+
+  return {
+    waiting,
+    add(batch, unless) {
+      // In a Worker, background work ends with its request.
+      if (IS_WORKERD || isClosed || count + batch.length > MAX_DEFERRED) {
+        throw new RevocationUnavailableError(
+          new Error('The store is unavailable and the revocation cannot be kept'),
+        )
+      }
+      waiting.add({ batch, unless })
+      count += batch.length
+      note(batch)
+      if (waiting.size === 1) startTimer(() => void write(), retryMs)
+    },
+    isRevoked: (keys, start) =>
+      waiting.size > 0 &&
+      isRevokedBy(
+        keys.map((key) => moments.get(toName(key))),
+        start,
+      ),
+    async close() {
+      isClosed = true
+      try {
+        await withDeadline(writeLast(), client.timeoutMs, () => new Error('The store did not answer'))
+      } catch {
+        const what = count === 1 ? '1 revocation is' : `${count} revocations are`
+        emitWarning(
+          `The manager was closed while its store did not answer: ${what} lost that it had accepted`,
+          'TokenStoreWarning',
+        )
+      }
+    },
+  }
+}
+
+/** A text that identifies a key. */
+export function toName({ kind, id }: RevocationKey): string {
+  return `${kind}:${id}`
 }

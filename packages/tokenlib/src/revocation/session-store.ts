@@ -1,4 +1,5 @@
 import type { SessionClient } from '../events.js'
+import { readStoredId } from './revocation.js'
 import type {
   Presentation,
   PresentedToken,
@@ -8,7 +9,7 @@ import type {
   RotationRules,
 } from './rotation.js'
 
-/** A log-in that is about to be remembered. */
+/** A login that is about to be remembered. */
 export interface NewSession extends SessionClient {
   /** The id part of the subject's revocation key. */
   readonly user: string
@@ -20,14 +21,14 @@ export interface NewSession extends SessionClient {
   readonly until: number
 }
 
-/** A log-in that has been remembered. */
+/** A login that has been remembered. */
 export interface OpenedSession {
   readonly sid: string
   /** By the store's clock, and later than every revocation of the user; epoch milliseconds. */
   readonly startedAt: number
 }
 
-/** What a store does with a log-in that would exceed the limit of its user. */
+/** What a store does with a login that would exceed the limit of its user. */
 export type WhenFull = 'endOldest' | 'refuse'
 
 /** How many sessions a user may have at once. */
@@ -40,13 +41,16 @@ export interface SessionLimit {
   readonly idleMs: number
 }
 
-/** How a log-in with a limit is carried out. */
+/** A limit, as a login gives it. */
+export type OpeningLimit = Omit<SessionLimit, 'idleMs'>
+
+/** How a login with a limit is carried out. */
 export interface OpeningOptions {
-  /** Aborted when the log-in has no time left: a store that has done nothing yet must reject, and do nothing. */
+  /** Aborted when the login has no time left: a store that has done nothing yet must reject, and do nothing. */
   readonly signal?: AbortSignal
 }
 
-/** What became of a log-in with a limit. */
+/** What became of a login with a limit. */
 export type LimitedOpening =
   /** `ended` has the ids of the sessions that this call has revoked, oldest first. */
   | (OpenedSession & { readonly outcome: 'opened'; readonly ended: readonly string[] })
@@ -68,6 +72,36 @@ export interface StoredSession extends SessionClient {
   readonly expiresAt: number
   /** How often it has advanced. */
   readonly generation: number
+}
+
+/** A live session of a user. */
+export interface SessionInfo extends SessionClient {
+  /** The `sid` of its tokens. */
+  readonly id: string
+  /** The user; `null` if the store keeps only a digest, because the id is long or not plain ASCII. */
+  readonly sub: string | null
+  readonly createdAt: Date
+  /** When its tokens were issued or last refreshed, rounded down to the minute, so that it does not tell a thief when to strike. */
+  readonly lastUsedAt: Date
+  /** `null` for a session that never ends. */
+  readonly expiresAt: Date | null
+}
+
+// ECMA-262 §21.4.1.1: no Date is later.
+const LAST_DATE = 8.64e15
+
+/** A session, as applications see it. */
+export function toInfo(session: StoredSession): SessionInfo {
+  const { sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent } = session
+  return {
+    id: sid,
+    sub: readStoredId(user),
+    createdAt: new Date(startedAt),
+    lastUsedAt: new Date(Math.max(startedAt, lastUsedAt - (lastUsedAt % 60_000))),
+    expiresAt: expiresAt > LAST_DATE ? null : new Date(expiresAt),
+    ip,
+    userAgent,
+  }
 }
 
 /** A session, and where its rotation stands. */

@@ -1,50 +1,39 @@
 import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { type Observers, observeStoreCall } from '../observer.js'
-import { withDeadline } from '../runtime.js'
-import { emitWarning, IS_WORKERD, sleep, startTimer } from '../runtime.js'
+import { emitWarning, IS_WORKERD, sleep, startTimer, withDeadline } from '../runtime.js'
 import { monotonicNow } from '../time.js'
-import { createCallLimit, StoreCallError } from './call-limit.js'
-import {
-  FOREVER,
-  type LookupAnswer,
-  parseAnswers,
-  type Revocation,
-  type RevocationKey,
-} from './revocation.js'
+import { FOREVER, type LookupAnswer, parseAnswers, type RevocationKey } from './revocation.js'
 import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './store.js'
 
-/** Every call of a manager to its store goes through one of these. */
+/** Calls a store: each call has a deadline, and calls do not pile up while the store does not answer. */
 export interface StoreClient {
   /**
-   * What the store answers; `RevocationUnavailableError` when it fails, or takes too long. `lifetime` is that of the token
-   * concerned: a longer one than the store knows is announced to it first.
+   * The answer of the store, or `RevocationUnavailableError` if it fails or takes too long. `lifetime` is that of the token
+   * concerned. The store is told first if it is longer than any before.
    */
   call<Value>(
     operation: string,
     run: (store: RevocationStore) => Promise<Value>,
     lifetime?: number,
   ): Promise<Value>
-  /** What the store answers about each of the keys, checked for shape; otherwise like `call`. */
+  /** The store's answer for each key, checked for shape. Otherwise like `call`. */
   lookup(keys: readonly RevocationKey[], lifetime: number, options?: LookupOptions): Promise<LookupAnswer>
-  /** Whether the store is prepared for tokens of this lifetime, and nothing has to be announced. */
-  isPrepared(lifetime: number): boolean
-  /**
-   * Announces a longer lifetime to the store, in the background; only calls about tokens that live as long wait for
-   * that. What the store did not acknowledge is announced again, after the next call that it answers.
-   */
+  /** Tells the store about a longer lifetime in the background. Only calls about tokens that live as long wait for it. */
   expect(lifetime: number): void
-  /** Refuses in this process what the store could not be asked to revoke, where there is a replica. */
-  keepUnsent(batch: readonly Revocation[]): void
-  /** Resolves when the store is there and fit for use; waits a few seconds for it, and then rejects with the reason. */
+  /** Resolves once the store is prepared. Waits a few seconds for it, then rejects with the reason. */
   ready(): Promise<void>
-  /** Closes the store, once: from then on every call is refused. Rejects if the store cannot be closed in time. */
+  /** Closes the store; every later call is refused. Rejects if the store cannot be closed in time. */
   close(): Promise<void>
-  readonly isClosed: boolean
-  /** The longest lifetime the store is to know of, in milliseconds. */
-  readonly longestLifetime: number
-  /** How long the store may take to answer a call. */
+  /** Plain fields, because every request reads them. */
+  readonly lifetimes: Lifetimes
   readonly timeoutMs: number
+}
+
+/** Token lifetimes in milliseconds: the store has to know `longest`, and has acknowledged `prepared`. */
+export interface Lifetimes {
+  readonly longest: number
+  readonly prepared: number
 }
 
 /** How a store is called. */
@@ -56,55 +45,120 @@ export interface StoreClientOptions {
   readonly observers: Observers
 }
 
-// A process that starts may wait for its store longer than a request may.
+// How many calls may be pending while the store answers none, and while it answers some. Few, because a server that
+// comes back has to answer them all before the next one.
+const MAX_UNANSWERED = 200
+const MAX_PENDING = 10_000
+// Beyond that, one call per interval probes whether the store is back. The interval doubles up to the maximum.
+const PROBE_INTERVAL_MS = 100
+const MAX_PROBE_INTERVAL_MS = 1000
+// A call that has not settled by then is lost, and no longer counted.
+const LOST_AFTER_MS = 60_000
+// A starting process may wait for its store longer than a request may.
 const READY_TIMEOUT_MS = 5000
 const READY_INTERVAL_MS = 100
-// Lifetimes are announced in steps, or every token that lives a little longer would be a write.
+// Lifetimes are announced in steps. Otherwise every token that lives a little longer would be a write.
 const LIFETIME_STEP_MS = 3_600_000
-// A lifetime that was not acknowledged is announced again at once, and then not sooner than this, doubling to the longest.
+// A failed announcement is repeated immediately, then after this interval, which doubles up to the maximum.
 const ANNOUNCE_INTERVAL_MS = 100
 const MAX_ANNOUNCE_INTERVAL_MS = 10_000
 
 const REPLICA_EVENTS = { stale: 'replicaStale', fresh: 'replicaFresh', reset: 'replicaReset' } as const
 
-interface Preparation {
-  readonly lifetime: number
-  readonly done: Promise<void>
-  /** Makes the error for a caller that waited too long. */
-  readonly createReason: () => Error
-}
-
-// There, a client that was connected in an earlier request does not fail: it never answers.
+// In a Worker, a client that was connected in an earlier request does not fail: it never answers.
 const OTHER_REQUEST =
   '. In a Worker, a connection belongs to the request in which it was opened: if this store has one, create its client ' +
   'and the manager for each request'
-
 const NOT_THERE = '. Is its server running, and does its client have the right address?'
 
-/** Puts a deadline on every call of a store, and keeps calls from piling up while it does not answer. */
+/** Why a store call was given up; `code` distinguishes the two cases in telemetry. */
+class StoreCallError extends Error {
+  readonly code: 'STORE_TIMEOUT' | 'STORE_OVERLOADED'
+
+  constructor(code: StoreCallError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+interface StartedCall<Value> {
+  readonly answer: Promise<Value>
+  readonly startedAt: number
+}
+
+/** The client of one store. */
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
   const { timeoutMs, emit, observers } = options
-  let { longestLifetime } = options
-  // The longest lifetime that the store has acknowledged.
-  let prepared = -1
-  // Whether an announcement failed. A boolean, because every request looks at it.
-  let isUnannounced = false
-  let hasWarned = false
+  const lifetimes = { longest: options.longestLifetime, prepared: -1 }
+  // Oldest first. Without timers: those of a Worker end with their request.
+  const pending = new Set<StartedCall<unknown>>()
+  let isSilent = false
+  let answeredAt = 0
+  let probedAt = 0
+  let probeInterval = PROBE_INTERVAL_MS
+  let preparing: (StartedCall<void> & { readonly lifetime: number }) | null = null
   let announceAt = 0
   let announceInterval = 0
-  let preparing: Preparation | null = null
+  let hasWarned = false
   let closing: Promise<void> | null = null
+
   const createTooLate = (waitedMs = timeoutMs, hint = ''): Error =>
     new StoreCallError(
       'STORE_TIMEOUT',
       `The store did not answer within ${waitedMs} ms${IS_WORKERD ? OTHER_REQUEST : hint}`,
     )
-  const limit = createCallLimit(createTooLate, () => {
-    if (isUnannounced) announce()
-  })
 
   const assertOpen = (): void => {
     if (closing !== null) throw new Error('The token manager is closed')
+  }
+
+  const isFull = (): boolean => pending.size >= (isSilent ? MAX_UNANSWERED : MAX_PENDING)
+
+  const assertAnswering = (): void => {
+    if (!isFull()) return
+    const now = monotonicNow()
+    for (const call of pending) {
+      if (now - call.startedAt < LOST_AFTER_MS) break
+      pending.delete(call)
+    }
+    if (!isFull()) return
+    if (now - probedAt < probeInterval)
+      throw new StoreCallError('STORE_OVERLOADED', 'The store has stopped answering')
+    probedAt = now
+    probeInterval = Math.min(2 * probeInterval, MAX_PROBE_INTERVAL_MS)
+  }
+
+  // Starts a call, and counts it until it settles.
+  const start = <Value>(run: () => Promise<Value>): StartedCall<Value> => {
+    assertOpen()
+    assertAnswering()
+    // Resolved once: a thenable may repeat its work each time it is awaited.
+    const call = { answer: Promise.resolve(run()), startedAt: monotonicNow() }
+    const onSettled = (): void => {
+      pending.delete(call)
+      answeredAt = monotonicNow()
+      isSilent = false
+      probeInterval = PROBE_INTERVAL_MS
+    }
+    pending.add(call)
+    const onSuccess = (): void => {
+      onSettled()
+      announce()
+    }
+    call.answer.then(onSuccess, onSettled)
+    return call
+  }
+
+  const wait = <Value>({ answer, startedAt }: StartedCall<Value>): Promise<Value> =>
+    withDeadline(answer, timeoutMs, () => {
+      if (answeredAt < startedAt) isSilent = true
+      return createTooLate()
+    })
+
+  const observe = <Value>(operation: string, run: () => Promise<Value>): Promise<Value> => {
+    const { current } = observers
+    if (current === null) return run()
+    return observeStoreCall(current, { operation, system: store.system ?? null }, run)
   }
 
   // One function for all calls of `prepare`: the store keeps each listener once.
@@ -115,101 +169,80 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     emit(REPLICA_EVENTS[kind], () => ({ ageMs, boundMs, entries, cause: lastError }))
   }
 
-  const callInTime = async <Value>(run: (store: RevocationStore) => Promise<Value>): Promise<Value> => {
-    assertOpen()
-    limit.assertAnswering()
-    // Once: a thenable may do its work anew each time it is asked.
-    const answer = Promise.resolve(run(store))
-    return withDeadline(answer, timeoutMs, limit.track(answer))
+  const startPreparing = (lifetime: number): NonNullable<typeof preparing> => {
+    const needs = { longestLifetime: lifetime, onLostData, onReplicaChange }
+    const started = start(async () => {
+      await observe('prepare', () => store.prepare(needs))
+      assertOpen()
+      lifetimes.prepared = Math.max(lifetimes.prepared, lifetime)
+      announceInterval = 0
+      announceAt = 0
+    })
+    return { ...started, lifetime }
   }
 
-  // One at a time. What succeeds after its deadline is good for the calls that follow.
+  const findPreparing = (): typeof preparing => {
+    // In a Worker, what another request has started may never settle: it ends with that request.
+    const isUseful = !IS_WORKERD && preparing !== null && preparing.lifetime >= lifetimes.longest
+    return isUseful ? preparing : null
+  }
+
+  // One at a time. A preparation that succeeds after its deadline counts for the calls that follow.
   const prepare = async (): Promise<void> => {
-    if (prepared >= longestLifetime) return
+    if (lifetimes.prepared >= lifetimes.longest) return
     assertOpen()
-    const attempt = findPreparing() ?? startPreparing(longestLifetime)
+    const attempt = findPreparing() ?? startPreparing(lifetimes.longest)
     preparing = attempt
     try {
-      await withDeadline(attempt.done, timeoutMs, attempt.createReason)
+      await wait(attempt)
     } finally {
       if (preparing === attempt) preparing = null
     }
   }
 
-  const findPreparing = (): Preparation | null => {
-    // In a Worker, what another request has started may never settle: it ends with that request.
-    const isUseful = !IS_WORKERD && preparing !== null && preparing.lifetime >= longestLifetime
-    return isUseful ? preparing : null
-  }
-
-  const startPreparing = (lifetime: number): Preparation => {
-    limit.assertAnswering()
-    const prepareStore = async (): Promise<void> => {
-      await observe('prepare', () =>
-        store.prepare({ longestLifetime: lifetime, onLostData, onReplicaChange }),
-      )
-      assertOpen()
-      prepared = Math.max(prepared, lifetime)
-      isUnannounced = prepared < longestLifetime
-      announceInterval = 0
-      announceAt = 0
-    }
-    const done = prepareStore()
-    return { lifetime, done, createReason: limit.track(done) }
-  }
-
-  // In the background. While the store is down, tokens that are made and calls that fail must not add to its load.
+  // Prepares in the background. New tokens and failed calls must not add to the load of a store that is down.
   const announce = (): void => {
-    isUnannounced = prepared < longestLifetime && closing === null
-    if (!isUnannounced || findPreparing() !== null || monotonicNow() < announceAt) return
+    if (lifetimes.prepared >= lifetimes.longest || closing !== null) return
+    if (findPreparing() !== null || monotonicNow() < announceAt) return
     prepare().catch((cause: unknown) => {
       announceAt = monotonicNow() + announceInterval
-      announceInterval = Math.min(
-        Math.max(ANNOUNCE_INTERVAL_MS, 2 * announceInterval),
-        MAX_ANNOUNCE_INTERVAL_MS,
-      )
+      const doubled = Math.max(ANNOUNCE_INTERVAL_MS, 2 * announceInterval)
+      announceInterval = Math.min(doubled, MAX_ANNOUNCE_INTERVAL_MS)
       unavailable('prepare', cause)
-      // A process that only creates tokens calls the store for nothing else: it tries again by itself.
+      // A process that only creates tokens makes no other calls, so it has to try again by itself.
       startTimer(announce, MAX_ANNOUNCE_INTERVAL_MS)
     })
   }
 
   const raise = (lifetime: number): void => {
-    if (lifetime <= longestLifetime) return
-    longestLifetime = Math.min(FOREVER, Math.ceil(lifetime / LIFETIME_STEP_MS) * LIFETIME_STEP_MS)
+    if (lifetime <= lifetimes.longest) return
+    lifetimes.longest = Math.min(FOREVER, Math.ceil(lifetime / LIFETIME_STEP_MS) * LIFETIME_STEP_MS)
   }
 
   const unavailable = (operation: string, cause: unknown): RevocationUnavailableError => {
-    const error = new RevocationUnavailableError(cause)
-    // A mistake of the operator is not an outage that ends by itself, and a 503 says nothing of it.
+    // A mistake of the operator is not an outage that ends by itself, and a 503 does not show it.
     if (isConfigurationError(cause) && !hasWarned) {
       hasWarned = true
       emitWarning(`The revocation store cannot be used: ${cause.message}`, 'TokenStoreWarning')
     }
     emit('storeUnavailable', () => ({ operation, cause }))
-    return error
+    return new RevocationUnavailableError(cause)
   }
-
-  const observe = <Value>(operation: string, run: () => Promise<Value>): Promise<Value> => {
-    const { current } = observers
-    if (current === null) return run()
-    return observeStoreCall(current, { operation, system: store.system ?? null }, run)
-  }
-
-  const call: StoreClient['call'] = (operation, run, lifetime = 0) =>
-    observe(operation, () => callPrepared(operation, run, lifetime))
 
   const callPrepared: StoreClient['call'] = async (operation, run, lifetime = 0) => {
     raise(lifetime)
     try {
-      // A longer lifetime that is being announced holds up only the calls that it concerns.
-      if (prepared >= Math.max(0, lifetime)) return await callInTime(run)
-      const answer = prepare().then(() => callInTime(run))
-      return await withDeadline(answer, timeoutMs, createTooLate)
+      const callStore = async (): ReturnType<typeof run> => wait(start(() => run(store)))
+      // A longer lifetime that is being announced delays only the calls that it concerns.
+      if (lifetimes.prepared >= Math.max(0, lifetime)) return await callStore()
+      return await withDeadline(prepare().then(callStore), timeoutMs, createTooLate)
     } catch (cause) {
       throw unavailable(operation, cause)
     }
   }
+
+  const call: StoreClient['call'] = (operation, run, lifetime) =>
+    observe(operation, () => callPrepared(operation, run, lifetime))
 
   const closeStore = async (): Promise<void> => {
     try {
@@ -220,32 +253,21 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   }
 
   return {
-    get longestLifetime() {
-      return longestLifetime
-    },
-    get isClosed() {
-      return closing !== null
-    },
-    close() {
-      // Nothing is prepared any more, so that no check is answered from memory.
-      prepared = -1
-      return (closing ??= closeStore())
-    },
+    lifetimes,
     timeoutMs,
     call,
-    lookup: (keys, lifetime, lookupOptions) =>
-      call(
-        'lookup',
-        async (target) => parseAnswers(await target.lookup(keys, lookupOptions), keys),
-        lifetime,
-      ),
-    isPrepared: (lifetime) => prepared >= Math.max(0, lifetime) && !isUnannounced,
+    lookup: (keys, lifetime, given) =>
+      call('lookup', async (target) => parseAnswers(await target.lookup(keys, given), keys), lifetime),
     expect(lifetime) {
-      if (lifetime <= prepared) return
+      if (lifetime <= lifetimes.prepared) return
       raise(lifetime)
       announce()
     },
-    keepUnsent: (batch) => store.replica?.keepUnsent(batch),
+    close() {
+      // From now on, no check is answered from memory.
+      lifetimes.prepared = -1
+      return (closing ??= closeStore())
+    },
     async ready() {
       const deadline = monotonicNow() + READY_TIMEOUT_MS
       for (;;) {

@@ -9,21 +9,27 @@ import {
   TokenDecodeError,
   type TokenError,
 } from '../errors.js'
-import type { EventOrigin, SessionClient } from '../events.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import type { SessionClient } from '../events.js'
+import { count, type OptionKinds, parseOptions, text } from '../options.js'
+import { nextTurn } from '../runtime.js'
 import type { CheckedToken } from './blocklist.js'
-import { addDuration, FOREVER, toStoredId } from './revocation.js'
-import { parseText, type Revoker, type RevokerOptions } from './revoker.js'
+import { createSessionOpener, type OpenerRules, sessionsOf } from './opening.js'
+import { addDuration, FOREVER, parseText, toStoredId } from './revocation.js'
+import type { Revoker, RevokerOptions } from './revoker.js'
 import { decideRotation, type Presentation, type PresentedToken, type Reuse, ROOT } from './rotation.js'
-import type { ListOptions, SessionStore, StoredSession } from './session-store.js'
+import {
+  parseFound,
+  parseList,
+  parsePlace,
+  parsePresentation,
+  parseRotation,
+  readClient,
+} from './session-answers.js'
+import type { ClientReader, SessionClientOptions } from './session-client.js'
+import { type OpeningLimit, type SessionInfo, type StoredSession, toInfo } from './session-store.js'
+import type { RevocationStore } from './store.js'
 import type { StoreClient } from './store-client.js'
 import { MAX_ENDED_AT_ONCE, MAX_LIST_LIMIT, parseListOptions } from './store-rules.js'
-import { nextTurn } from '../runtime.js'
-import type { ClientReader, SessionClientOptions } from './session-options.js'
-import type { OpeningLimit } from './session-options.js'
-import { type SessionInfo, toInfo } from './session-options.js'
-import { createSessionOpener, sessionsOf } from './opening.js'
-import { parseFound, parseList, parsePlace, parsePresentation, parseRotation, readClient } from './opening.js'
 
 /** Which sessions are listed. */
 export interface ListSessionsOptions {
@@ -33,11 +39,14 @@ export interface ListSessionsOptions {
   readonly before?: string
 }
 
-const LIST_OPTIONS: OptionNames<ListSessionsOptions> = { limit: true, before: true }
+const LIST_OPTIONS: OptionKinds<ListSessionsOptions> = {
+  limit: count(1, MAX_LIST_LIMIT),
+  before: { ...text, expected: 'the id of a session, or null' },
+}
 
 /** Opens, rotates and lists sessions in a store. */
 export interface StoredSessions {
-  /** Opens a session; `SessionLimitError` where a limit refuses it. */
+  /** Opens a session; `SessionLimitError` if a limit refuses it. */
   open(
     uid: string,
     endsAt: number | null,
@@ -58,8 +67,11 @@ export interface StoredSessions {
   find(sid: string): Promise<StoredSession | null>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
   get(id: string, uid?: string): Promise<SessionInfo | null>
-  /** Revokes every session of the token's user but its own; returns how many they were. */
-  endOthers(payload: Pick<StandardClaims, 'sub' | 'sid'>, origin: EventOrigin): Promise<number>
+  /** Calls `end` with every session of the token's user but its own, page by page; returns how many they were. */
+  endOthers(
+    payload: Pick<StandardClaims, 'sub' | 'sid'>,
+    end: (sids: readonly string[]) => Promise<unknown>,
+  ): Promise<number>
 }
 
 /** What the next tokens of a session share. */
@@ -69,32 +81,30 @@ export interface RotatedClaims extends SessionClaims {
 }
 
 /** What sessions are kept by. */
-export interface SessionRules extends RevokerOptions {
+export interface SessionRules extends RevokerOptions, OpenerRules {
   readonly random: RandomBytes
   readonly clients: ClientReader
   /** How long a session waits for responses in flight before it advances, in milliseconds. */
   readonly graceMs: number
-  /** How long a session may go unused; milliseconds, or `FOREVER`. */
-  readonly idleMs: number
 }
 
-/** Sessions in a store that keeps them; `stored` is the part of it that does. */
+/** Sessions in a store that keeps them. */
 export function createStoredSessions(
   client: StoreClient,
   rules: SessionRules,
   revoker: Revoker,
-  stored: SessionStore,
+  store: RevocationStore,
 ): StoredSessions {
   const { now, random, clients, emit, retentionMs, graceMs, idleMs } = rules
-  const opener = createSessionOpener(client, rules, stored)
+  const opener = createSessionOpener(client, rules, revoker, store)
 
-  const readPage = async (uid: string, options: ListOptions): Promise<readonly StoredSession[]> =>
-    client.call('list', async (target) => parseList(await sessionsOf(target).list(toStoredId(uid), options)))
+  const readPage = (uid: string, limit: number, before: string | null, idle: number) =>
+    client.call('list', async () =>
+      parseList(await sessionsOf(store).list(toStoredId(uid), { limit, before, idleMs: idle })),
+    )
 
   const find: StoredSessions['find'] = (sid) =>
-    client.call('get', async (target) =>
-      parseFound(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
-    )
+    client.call('get', async () => parseFound(await sessionsOf(store).get(toStoredId(sid), { idleMs })))
 
   // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
   // request that waits for it.
@@ -119,50 +129,15 @@ export function createStoredSessions(
     },
   })
 
-  const rotate: StoredSessions['rotate'] = async ({ header, payload }, from) => {
-    const { sid, token } = parsePresented(payload)
-    const used = clients.read(from)
-    const rotation = await client.call('rotate', async (target) => {
-      const answer = await sessionsOf(target).rotate(toStoredId(sid), token, { graceMs, idleMs, ...used })
-      const parsed = parseRotation(answer)
-      if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
-      return parsed
-    })
-    if (!('now' in rotation)) throw toRefusal(rotation.outcome, { header, payload })
-    const { outcome, now: issuedAt, movedAt, expiresAt } = rotation
-    const isKept = outcome === 'kept'
-    const facts = { sid, sub: payload.sub, generation: token.generation - (isKept ? 1 : 0) }
-    const previous = readClient(rotation)
-    const lineage = { generation: token.generation + 1, parent: payload.jti as string, issuedAt }
-    return {
-      ...toClaims(sid, toSeconds(expiresAt), isKept ? undefined : lineage),
-      report() {
-        emit('refreshed', () => ({ ...facts, outcome, previous, ...used }))
-        if (outcome !== 'repeated') return
-        const isElsewhere = previous !== null && isAnotherClient(previous, used)
-        // A client that drops its cookies, or never gets a response, repeats the same token forever.
-        if (isElsewhere || issuedAt - movedAt > graceMs) {
-          emit('refreshRepeated', () => ({ ...facts, movedAt, isElsewhere, previous, ...used }))
-        }
-      },
-    }
-  }
-
   return {
     async open(uid, endsAt, from, limit) {
-      const expiresAt = endsAt === null ? FOREVER : addDuration(endsAt * 1000, 0)
-      const session = {
-        user: toStoredId(uid),
-        nonce: createNonce(random),
-        expiresAt,
-        until: addDuration(expiresAt, retentionMs),
-        ...from,
-      }
+      const expiresAt = toMilliseconds(endsAt)
+      const user = toStoredId(uid)
+      const until = addDuration(expiresAt, retentionMs)
+      const session = { user, nonce: createNonce(random), expiresAt, until, ...from }
       const lifetime = addDuration(expiresAt - now(), retentionMs)
-      const opening = { uid, session, lifetime }
       try {
-        const opened = await (limit === null ? opener.open(opening) : opener.openLimited(opening, limit))
-        const { sid, startedAt: issuedAt } = opened
+        const { sid, startedAt: issuedAt } = await opener.open({ uid, session, lifetime }, limit)
         return toClaims(sid, endsAt, { generation: 1, parent: ROOT, issuedAt })
       } catch (error) {
         if (error instanceof SessionLimitError) {
@@ -172,75 +147,98 @@ export function createStoredSessions(
         throw error
       }
     },
-
-    async discard(sid, endsAt) {
-      const expiresAt = endsAt === null ? FOREVER : endsAt * 1000
-      await opener.discard(sid, addDuration(expiresAt, retentionMs))
-    },
-    rotate,
-    async assertCurrent({ header, payload }, from) {
-      // Made without a session that anybody keeps: no rotation has used it up.
-      if (payload.sid === undefined || payload.gen === undefined) return
+    discard: (sid, endsAt) => opener.discard(sid, toMilliseconds(endsAt)),
+    async rotate(checked, from) {
+      const { payload } = checked
       const { sid, token } = parsePresented(payload)
-      const used = clients.readQuietly(from)
-      const { outcome } = await client.call('present', async (target) => {
-        const answer = await sessionsOf(target).present(toStoredId(sid), token, { graceMs, idleMs })
-        const parsed = parsePresentation(answer)
+      const used = clients.read(from)
+      const rotation = await client.call('rotate', async () => {
+        const answer = await sessionsOf(store).rotate(toStoredId(sid), token, { graceMs, idleMs, ...used })
+        const parsed = parseRotation(answer)
         if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
         return parsed
       })
-      if (outcome !== 'current') throw toRefusal(outcome, { header, payload })
+      if (!('now' in rotation)) throw toRefusal(rotation.outcome, checked)
+      const { outcome, now: issuedAt, movedAt, expiresAt } = rotation
+      const isKept = outcome === 'kept'
+      const facts = { sid, sub: payload.sub, generation: token.generation - (isKept ? 1 : 0) }
+      const previous = readClient(rotation)
+      const lineage = { generation: token.generation + 1, parent: payload.jti as string, issuedAt }
+      return {
+        ...toClaims(sid, toSeconds(expiresAt), isKept ? undefined : lineage),
+        report() {
+          emit('refreshed', () => ({ ...facts, outcome, previous, ...used }))
+          if (outcome !== 'repeated') return
+          const isElsewhere = previous !== null && isAnotherClient(previous, used)
+          // A client that drops its cookies, or never gets a response, repeats the same token forever.
+          if (isElsewhere || issuedAt - movedAt > graceMs) {
+            emit('refreshRepeated', () => ({ ...facts, movedAt, isElsewhere, previous, ...used }))
+          }
+        },
+      }
     },
-    async assertUnused({ header, payload }) {
-      if (payload.sid === undefined || payload.gen === undefined) return
+    async assertCurrent(checked, from) {
+      const { payload } = checked
+      if (isWithoutSession(payload)) return
       const { sid, token } = parsePresented(payload)
-      const session = await client.call('get', async (target) =>
-        parsePlace(await sessionsOf(target).get(toStoredId(sid), { idleMs })),
+      const used = clients.readQuietly(from)
+      const { outcome } = await client.call('present', async () => {
+        const parsed = parsePresentation(
+          await sessionsOf(store).present(toStoredId(sid), token, { graceMs, idleMs }),
+        )
+        if (parsed.outcome === 'reused') reportReuse(payload, parsed, used)
+        return parsed
+      })
+      if (outcome !== 'current') throw toRefusal(outcome, checked)
+    },
+    async assertUnused(checked) {
+      if (isWithoutSession(checked.payload)) return
+      const { sid, token } = parsePresented(checked.payload)
+      const session = await client.call('get', async () =>
+        parsePlace(await sessionsOf(store).get(toStoredId(sid), { idleMs })),
       )
       const state = session && { ...session, until: FOREVER, isRevoked: false }
       const { outcome } = decideRotation(state, token, { graceMs, idleMs }, now())
-      if (outcome === 'superseded') throw toRefusal(outcome, { header, payload })
-      if (outcome === 'end' || outcome === 'reuse') throw new RevokedTokenError(payload, header)
+      if (outcome === 'superseded') throw toRefusal(outcome, checked)
+      if (outcome === 'end' || outcome === 'reuse') throw toRefusal('ended', checked)
     },
-
     async list(uid, options) {
-      assertOptions('sessions.list()', options, LIST_OPTIONS)
-      const { limit = MAX_LIST_LIMIT, before = null } = options
-      const page = { limit, before, idleMs }
-      // Here too: what a client sent as a cursor is not a fault of the store.
-      parseListOptions(page)
-      return (await readPage(parseText('uid', uid), page)).map(toInfo)
+      const { limit = MAX_LIST_LIMIT, before = null } = parseOptions('sessions.list()', options, LIST_OPTIONS)
+      // Checked here too: a bad cursor from a client is not a failure of the store.
+      parseListOptions({ limit, before, idleMs })
+      return (await readPage(parseText('uid', uid), limit, before, idleMs)).map(toInfo)
     },
     find,
     async get(id, uid) {
-      const owner = uid === undefined ? null : toStoredId(uid)
       const found = await find(parseText('A session id', id))
-      return found === null || (owner !== null && found.user !== owner) ? null : toInfo(found)
+      const isOwn = uid === undefined || found?.user === toStoredId(uid)
+      return found !== null && isOwn ? toInfo(found) : null
     },
-    async endOthers({ sub, sid: own }, origin) {
+    async endOthers({ sub, sid: own }, end) {
       if (own === undefined) throw new TypeError('The token belongs to no session')
-      let count = 0
+      let ended = 0
       let before: string | null = null
       for (;;) {
-        // Those that were not used for too long are revoked as well: another manager may allow them more time.
-        const page: readonly StoredSession[] = await readPage(sub, {
-          limit: MAX_ENDED_AT_ONCE,
-          before,
-          idleMs: FOREVER,
-        })
+        // Idle sessions too: another manager may allow them more time.
+        const page: readonly StoredSession[] = await readPage(sub, MAX_ENDED_AT_ONCE, before, FOREVER)
         if (page.some(({ sid }) => sid === before)) {
           throw new TypeError('sessions.list() must return the sessions after `before`, without that one')
         }
         const others = page.map(({ sid }) => sid).filter((sid) => sid !== own)
-        if (others.length > 0) await revoker.revokeSessions(others, sub, origin)
-        count += others.length
+        if (others.length > 0) await end(others)
+        ended += others.length
         before = page.at(-1)?.sid ?? null
-        if (page.length < MAX_ENDED_AT_ONCE || before === null) return count
+        if (page.length < MAX_ENDED_AT_ONCE || before === null) return ended
         // A store in this process does not pause by itself, and nothing else would run until the last one is revoked.
         await nextTurn()
       }
     },
   }
+}
+
+// No rotation has used up a token that was created without a stored session.
+function isWithoutSession({ sid, gen }: TokenPayload): boolean {
+  return sid === undefined || gen === undefined
 }
 
 // The place of a verified refresh token in its session, or `TokenDecodeError`.
@@ -270,14 +268,16 @@ function toRefusal(
     : new RevokedTokenError(payload, header)
 }
 
-function isAnotherClient(known: SessionClient, { ip, userAgent }: SessionClient): boolean {
-  return isAnother(known.ip, ip) || isAnother(known.userAgent, userAgent)
-}
-
-function isAnother(known: string | null, given: string | null): boolean {
-  return known !== null && given !== null && known !== given
+function isAnotherClient(known: SessionClient, given: SessionClient): boolean {
+  return (['ip', 'userAgent'] as const).some(
+    (name) => known[name] !== null && given[name] !== null && known[name] !== given[name],
+  )
 }
 
 function toSeconds(milliseconds: number): number | null {
   return milliseconds === FOREVER ? null : Math.floor(milliseconds / 1000)
+}
+
+function toMilliseconds(seconds: number | null): number {
+  return seconds === null ? FOREVER : addDuration(seconds * 1000, 0)
 }

@@ -5,8 +5,7 @@ import { hasScopes, parseScopes } from '../tokens/scopes.js'
 import { ConfigurationError, isTokenError, SubjectNotFoundError } from '../errors.js'
 import { isJsonObject } from '../encoding.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import type { PairTokenOptions } from '../revocation/session-options.js'
-import { mergeOptions } from './token-maker.js'
+import { mergeOptions, type PairTokenOptions } from './token-maker.js'
 
 /** What the tokens of a user contain. Members that are left out stay the same; `undefined` is a `TypeError`. */
 export interface UserDescription<Input extends object = JsonClaims> {

@@ -2,10 +2,10 @@ import { ConfigurationError, isOutage, isTokenError, type TokenErrorCode } from 
 import type { TokenConfig } from '../config/config.js'
 import { internalsOf } from './internals.js'
 import { isTooLate } from './refresh.js'
+import type { RefreshedTokens } from './token-maker.js'
 import { readCookieHeader, type RequestToken, replaceCookies } from '../http/read-token.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { RequestView } from '../http/view.js'
-import type { RefreshedTokens } from '../revocation/session-options.js'
 import { createRefreshed, type ImplicitRefresh, readCookieName } from '../http/refreshed-response.js'
 import { coversPath, setCookies, unsetCookies } from '../requests/set-cookies.js'
 

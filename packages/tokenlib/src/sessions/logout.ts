@@ -6,7 +6,6 @@ import {
   type TokenPayload,
   type TokenType,
 } from '../tokens/payload.js'
-import type { EventOrigin } from '../events.js'
 import { readCookieValues } from '../http/credentials.js'
 import { assertCsrf, isFromOrigin } from '../http/csrf.js'
 import {
@@ -18,13 +17,19 @@ import {
 } from '../http/read-token.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { RequestView } from '../http/view.js'
-import type { Acknowledgement, LogoutPayload, Revoker } from '../revocation/revoker.js'
-import type { RevokeOptions } from '../revocation/session-options.js'
 import { type Authenticator, reportRejection } from '../requests/authenticate.js'
 import { observeCheck } from '../requests/observe-check.js'
-import { readKnown } from '../requests/revoked-issuers.js'
 import type { VerifiedToken } from '../requests/verified-tokens.js'
-import { runRevocation, toIssuers } from './revoke.js'
+import {
+  type Acknowledgement,
+  assertPayload,
+  isOwnIssuer,
+  type LogoutPayload,
+  revokeSessions,
+  revokeToken,
+  toIssuers,
+} from './revoke.js'
+import { type AskedRevocation, type RevokeOptions, runRevocation } from './run-revocation.js'
 
 /** Ends sessions. */
 export interface Logout {
@@ -40,32 +45,43 @@ export interface Logout {
 
 /** `tokens.logout` of a manager. */
 export function createLogout(authenticator: Authenticator): Logout {
-  const logOutRequest = async (
-    request: RequestSource,
-    options: RevokeOptions,
-  ): Promise<StandardClaims | null> => {
-    const run = (revoker: Revoker, origin: EventOrigin): Promise<TokenPayload | null> => {
+  const { settings, observers } = authenticator
+  const logOutRequest = (request: RequestSource, options: RevokeOptions): Promise<StandardClaims | null> =>
+    runRevocation(authenticator, 'logout', { options, request }, async (asked) => {
       const view = toRequestView(request)
-      return observeCheck(authenticator.observers, {
+      return observeCheck(observers, {
         kind: 'logout',
-        run: () => endSessions(authenticator, revoker, view, origin),
+        run: () => endSessions(asked, view),
         readSubject: ({ sub }) => sub,
       })
-    }
-    return runRevocation(authenticator, 'logout', options, run, request)
-  }
-  const logOutToken = async (payload: LogoutPayload, options: RevokeOptions): Promise<Acknowledgement> =>
-    runRevocation(authenticator, 'logout', options, (revoker, origin) =>
-      revoker.logout(payload, origin, toIssuers(authenticator, options, payload)),
-    )
+    })
+  const logOutPayload = (payload: LogoutPayload, options: RevokeOptions): Promise<Acknowledgement> =>
+    runRevocation(authenticator, 'logout', { options }, async (asked) => {
+      assertPayload('logout()', payload)
+      return endSession(asked, payload, toIssuers(settings.sources, asked.issuer, payload))
+    })
   return ((source: RequestSource | LogoutPayload, options: RevokeOptions = {}) =>
-    isPayload(source) ? logOutToken(source, options) : logOutRequest(source, options)) as Logout
+    isPayload(source) ? logOutPayload(source, options) : logOutRequest(source, options)) as Logout
+}
+
+// Ends the session of a token, or revokes the token itself if it belongs to none.
+async function endSession(
+  asked: AskedRevocation,
+  payload: LogoutPayload,
+  issuers: readonly (string | null)[],
+): Promise<Acknowledgement> {
+  const { sid = null, sub = null, jti = null } = payload
+  const acknowledgement = await (sid === null
+    ? revokeToken(asked, payload, issuers)
+    : revokeSessions(asked, [sid], sub, issuers))
+  asked.authenticator.emit('loggedOut', () => ({ sub, sid, jti, ...asked.origin }))
+  return acknowledgement
 }
 
 // Recognised by what only a request has: a payload may have claims of any name, including `headers`, and other middleware
 // may have put an unverified `sid` on a request.
 function isPayload(source: RequestSource | LogoutPayload): source is LogoutPayload {
-  // Neither: the revoker rejects it as an invalid payload.
+  // Neither: it is rejected as an invalid payload.
   if (typeof source !== 'object' || source === null) return true
   if (!('headers' in source || 'header' in source)) return true
   const { header, headers, method, url } = source as Partial<RequestView & Pick<Request, 'headers'>>
@@ -78,15 +94,11 @@ function isPayload(source: RequestSource | LogoutPayload): source is LogoutPaylo
   return [jti, sid, sub].some((claim) => typeof claim === 'string')
 }
 
-async function endSessions(
-  authenticator: Authenticator,
-  revoker: Revoker,
-  view: RequestView,
-  origin: EventOrigin,
-): Promise<TokenPayload | null> {
+async function endSessions(asked: AskedRevocation, view: RequestView): Promise<TokenPayload | null> {
+  const { authenticator } = asked
   const { genuine, unavailable } = await readLogoutTokens(authenticator, view)
   const sessions = new Map(genuine.map((token) => [token.session, token]))
-  for (const { claims, issuer } of sessions.values()) await revoker.logout(claims, origin, [issuer])
+  for (const { claims, issuer } of sessions.values()) await endSession(asked, claims, [issuer])
   // Only after the others are logged out: missing keys of one issuer must not keep sessions of another alive.
   if (unavailable !== null) {
     reportRejection(authenticator, unavailable.error, { client: { request: view } })
@@ -179,9 +191,12 @@ export async function readRevocableClaims(
   authenticator: Authenticator,
   text: string,
 ): Promise<TokenPayload | null> {
-  const { settings } = authenticator
-  const opened = await openGenuine(authenticator, settings.reading.toCanonical(text))
-  return readKnown(settings.sources, opened?.claims ?? null)
+  const { sources, reading } = authenticator.settings
+  const opened = await openGenuine(authenticator, reading.toCanonical(text))
+  const iss = opened?.claims.iss
+  // A token of ours with an `iss` that is not accepted has no access to remove.
+  const isKnown = iss === undefined || sources.issuers.has(iss) || isOwnIssuer(sources, iss)
+  return isKnown ? (opened?.claims ?? null) : null
 }
 
 async function openToken(

@@ -1,11 +1,11 @@
 import type { CreateTokenOptions } from '../tokens/create.js'
 import { type TokenPayload, extraClaims } from '../tokens/payload.js'
 import { RevokedTokenError, SubjectNotFoundError } from '../errors.js'
-import { assertOptions } from '../options.js'
+import { kindOf, type OptionKinds, parseOptions } from '../options.js'
 import { settleQuietly } from '../runtime.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
-import { REFRESH_OPTIONS, type RefreshedTokens, type RefreshOptions } from '../revocation/session-options.js'
+import { CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
 import type { StoredSessions } from '../revocation/stored-sessions.js'
 import { monotonicNow } from '../time.js'
 import {
@@ -17,9 +17,22 @@ import {
 } from '../requests/authenticate.js'
 import type { PlannedTokens, UserDescriber } from './describe-user.js'
 import { observeCheck } from '../requests/observe-check.js'
-import type { TokenMaker } from './token-maker.js'
+import { revokeSessions } from './revoke.js'
+import type { RefreshedTokens, TokenMaker } from './token-maker.js'
 import { compilePolicy } from '../requests/policy.js'
 import { OWN } from '../tokens/token-sources.js'
+
+/** Options of a refresh; what is left out comes from `describeUser`, or from the refresh token. */
+export interface RefreshOptions extends SessionClientOptions {
+  /** Options of the access token alone. */
+  readonly access?: CreateTokenOptions
+}
+
+const REFRESH_OPTIONS: OptionKinds<RefreshOptions> = {
+  ...CLIENT_OPTIONS,
+  // Checked when the token is created.
+  access: kindOf('an object', () => true),
+}
 
 /** The parts that a refresh needs. */
 export interface RefreshParts {
@@ -58,13 +71,12 @@ async function rotatePair(
   source: RequestSource | string,
   refreshOptions: RefreshOptions,
 ): Promise<RefreshedTokens> {
-  assertOptions('sessions.refresh()', refreshOptions, REFRESH_OPTIONS)
+  const { access, ...client } = parseOptions('sessions.refresh()', refreshOptions, REFRESH_OPTIONS)
   if (source === null) {
     throw new TypeError(
       'sessions.refresh() takes a request or a refresh token. If the last refresh returned refreshToken: null, keep using the previous token',
     )
   }
-  const { access, ...client } = refreshOptions
   const { settings } = authenticator
   const policy = {
     ...compilePolicy({ type: 'refresh', issuer: [OWN] }, settings.reading.locations),
@@ -80,7 +92,6 @@ async function rotatePair(
   // Pages keep this value and may send it with any token of the session. With a new value, requests of every tab that read
   // the old one just before the refresh would be refused.
   const { csrf, remember } = verified.claims
-  const carried = { csrf, remember }
   const from = { ...(view && { request: view }), ...client }
   const findings = findingsOf(authenticator, token, view)
   const presented = findings.presented
@@ -89,14 +100,15 @@ async function rotatePair(
     await presented
     const { input, options } = await describe()
     const sendBy = monotonicNow() + settings.sendWithinMs
-    const session = await sessions.rotate(verified, from)
+    const rotated = await sessions.rotate(verified, from)
     // Check again: a key that was revoked since the first check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
+    const session = { ...rotated, csrf, remember }
     const made =
       session.lineage === undefined
-        ? await maker.signAccess(input, options, session, carried)
-        : await maker.signPair(input, options, session, carried)
-    session.report()
+        ? await maker.signAccess(input, options, session)
+        : await maker.signPair(input, options, session)
+    rotated.report()
     deadlines.set(made, sendBy)
     return made
   }
@@ -110,7 +122,8 @@ async function rotatePair(
     } catch (error) {
       if (!(error instanceof SubjectNotFoundError)) throw error
       const origin = { actor: null, note: null, ...authenticator.clients.readQuietly(from) }
-      await store.revoker.revokeSessions([sid], verified.claims.sub, origin)
+      const { revoker } = store
+      await revokeSessions({ authenticator, revoker, origin }, [sid], verified.claims.sub)
       throw error
     }
   }

@@ -1,28 +1,41 @@
-import { ConfigurationError } from '../errors.js'
-import type { EventOrigin, TokenEmitter } from '../events.js'
-import type { RequestSource } from '../http/request-source.js'
+import type { TokenEmitter, TokenEvents } from '../events.js'
 import type { Authenticator } from '../requests/authenticate.js'
-import { parseIssuer, toKeyIssuers, toRevokedIssuers, toRevokedUsers } from '../requests/revoked-issuers.js'
+import type { StoreConnection } from '../revocation/connect-store.js'
 import {
-  type Acknowledgement,
-  readPendingSubject,
-  type RevocablePayload,
-  type RevokedIssuers,
-  type Revoker,
-} from '../revocation/revoker.js'
-import { parseActor, type RevokeOptions } from '../revocation/session-options.js'
+  addDuration,
+  EVERY_USER,
+  FOREVER,
+  parseText,
+  type RevocationKey,
+  toRevocationKey,
+} from '../revocation/revocation.js'
+import type { Position, Revoked } from '../revocation/store.js'
+import { isPromise } from '../runtime.js'
 import type { StandardClaims } from '../tokens/payload.js'
-import { requireStore } from '../revocation/connect-store.js'
+import { parseIssuer, type TokenSources } from '../tokens/token-sources.js'
+import { type AskedRevocation, type RevokeOptions, runRevocation } from './run-revocation.js'
 
-/** A session: its id, or a payload of one of its tokens. */
-export type RevocableSession = string | (Pick<StandardClaims, 'sid' | 'iss'> & { readonly sub?: string })
+/** What is needed of a token to revoke it; `sub` is for the events. */
+export type RevocablePayload = Pick<StandardClaims, 'jti' | 'exp' | 'iss'> & { readonly sub?: string }
+
+/** What is needed of a token to log its user out; `sub` is for the events. */
+export type LogoutPayload = RevocablePayload & Pick<StandardClaims, 'sid'>
+
+/** What a store has acknowledged. */
+export interface Acknowledgement {
+  /** For `verify(token, { atLeast: position })` in another process: the answer includes this revocation. */
+  readonly position: Position
+}
 
 /** Revokes tokens before they expire. Every promise resolves once the store has the revocation. */
 export interface Revoke {
   /** Revokes one token by its `jti`. The other token of its session stays valid. */
   token(payload: RevocablePayload, options?: RevokeOptions): Promise<Acknowledgement>
-  /** Revokes every token of a session; it can no longer be refreshed. */
-  session(session: RevocableSession, options?: RevokeOptions): Promise<Acknowledgement>
+  /** Revokes every token of a session, given its id or a payload of one of its tokens; it can no longer be refreshed. */
+  session(
+    session: string | (Pick<StandardClaims, 'sid' | 'iss'> & { readonly sub?: string }),
+    options?: RevokeOptions,
+  ): Promise<Acknowledgement>
   /** Revokes every token of a user that started before now. `uid` is the `sub` of a payload or, with `issuer`, the issuer's. */
   user(uid: string, options?: RevokeOptions): Promise<Acknowledgement>
   /** Permanently revokes every token that a key has signed or will sign. Remove the key from the configuration too. */
@@ -37,79 +50,182 @@ export function createRevoke(
   { isHeard }: Pick<TokenEmitter, 'isHeard'>,
 ): Revoke {
   const { settings, store } = authenticator
+  const { sources } = settings
+  const run = (
+    method: keyof Revoke,
+    options: RevokeOptions | undefined,
+    revoke: (asked: AskedRevocation) => Promise<Acknowledgement>,
+  ): Promise<Acknowledgement> => runRevocation(authenticator, `revoke.${method}`, { options }, revoke)
 
   return {
-    async token(payload, options = {}) {
-      return runRevocation(authenticator, 'revoke.token', options, (revoker, origin) =>
-        revoker.revokeToken(payload, origin, toIssuers(authenticator, options, payload)),
-      )
-    },
-    async session(session, options = {}) {
-      return runRevocation(authenticator, 'revoke.session', options, async (revoker, origin) => {
-        const sid = typeof session === 'string' ? session : session?.sid
+    token: (payload, options) =>
+      run('token', options, async (asked) => {
+        assertPayload('revoke.token()', payload)
+        return revokeToken(asked, payload, toIssuers(sources, asked.issuer, payload))
+      }),
+    session: (session, options) =>
+      run('session', options, async (asked) => {
+        const {
+          sid,
+          sub = null,
+          ...payload
+        } = typeof session === 'string' ? { sid: session } : (session ?? {})
         if (sid === undefined)
           throw new TypeError('The token belongs to no session: revoke the token instead')
-        const { sub = null, ...payload } = typeof session === 'string' ? {} : session
         // Only for the event. A revoked session has no row, so this cannot wait until the store has the revocation. The
         // revocation does not wait for this either.
         const mustRead = typeof session === 'string' && isHeard('revoked')
-        const user = mustRead ? readPendingSubject(sid, store?.sessions ?? null) : sub
-        return revoker.revokeSessions([sid], user, origin, toIssuers(authenticator, options, payload))
-      })
-    },
-    async user(uid, options = {}) {
-      const users = toRevokedUsers(settings.sources.issuers, options.issuer, uid)
-      return runRevocation(authenticator, 'revoke.user', options, (revoker, origin) =>
-        revoker.revokeUser(uid, origin, users),
-      )
-    },
-    async key(kid, options = {}) {
-      return runRevocation(authenticator, 'revoke.key', options, (revoker, origin) => {
-        const issuers = toKeyIssuers(settings.sources.issuers, settings.keys.verifying, options.issuer)
+        const user = mustRead ? readSubject(store, sid) : sub
+        return revokeSessions(asked, [sid], user, toIssuers(sources, asked.issuer, payload))
+      }),
+    user: (uid, options) =>
+      run('user', options, async (asked) => {
+        const users = toUsers(sources, asked.issuer, parseText('uid', uid))
+        const keys = users.map(({ id, issuer }) => toRevocationKey('user', id, issuer))
+        const issuers = users.map(({ issuer }) => issuer)
+        return report(asked, asked.revoker.raise(keys, asked.unless), 'user', [uid], uid, issuers)
+      }),
+    key: (kid, options) =>
+      run('key', options, async (asked) => {
+        // Not the keys of every issuer: they may have the same `kid`, and this is permanent.
+        if (asked.issuer === undefined && settings.keys.verifying.length === 0) {
+          throw new TypeError('This manager has no keys of its own: pass the issuer of the key as { issuer }')
+        }
+        const issuer = asked.issuer === undefined ? null : parseIssuer(sources.issuers, asked.issuer)
         // If a key has no `kid` of its own, its tokens may have any `kid`, so revoke its derived id as well.
-        const otherIds = settings.sources.issuers.get(options.issuer ?? '')?.keys.idsOf(kid)
-        return revoker.revokeKey(kid, origin, issuers, otherIds)
-      })
-    },
-    async all(options = {}) {
-      return runRevocation(authenticator, 'revoke.all', options, (revoker, origin) => {
-        if (options.issuer === undefined) return revoker.revokeAll(origin)
-        const issuer = parseIssuer(settings.sources.issuers, options.issuer)
-        if (issuer !== null) return revoker.revokeIssuer(issuer, origin)
-        throw new TypeError(
-          "revoke.all() takes one of the issuers, not 'own'. Leave issuer out to revoke every token",
-        )
-      })
-    },
+        const others = (issuer !== null && sources.issuers.get(issuer)?.keys.idsOf(kid)) || []
+        // Whoever has the key can create tokens with any start and expiry: no watermark, and no end.
+        const keys = [...new Set([parseText('kid', kid), ...others])].map((id) => ({
+          ...toRevocationKey('key', id, issuer),
+          expiresAt: FOREVER,
+        }))
+        return report(asked, asked.revoker.write(keys, asked.unless), 'key', [kid], null, [issuer])
+      }),
+    all: (options) =>
+      run('all', options, async (asked) => {
+        const issuer = asked.issuer === undefined ? null : parseIssuer(sources.issuers, asked.issuer)
+        if (issuer === null && asked.issuer !== undefined) {
+          throw new TypeError(
+            "revoke.all() takes one of the issuers, not 'own'. Leave issuer out to revoke every token",
+          )
+        }
+        const key = issuer === null ? EVERYTHING : toRevocationKey('user', EVERY_USER, issuer)
+        return report(asked, asked.revoker.raise([key], asked.unless), 'all', [''], null, [issuer])
+      }),
   }
 }
 
-/** Checks the options of a revocation, runs it, and waits for the other processes if `everywhere` is set. */
-export async function runRevocation<Answer>(
-  { store, clients }: Pick<Authenticator, 'store' | 'clients'>,
-  method: string,
-  options: RevokeOptions,
-  revoke: (revoker: Revoker, origin: EventOrigin) => Promise<Answer>,
-  request?: RequestSource,
-): Promise<Answer> {
-  const { revokerFor, waitForOthers } = requireStore(store, method)
-  const origin = parseActor(clients, `${method}()`, options, request)
-  if (options.everywhere === true && waitForOthers === null) {
-    throw new ConfigurationError(
-      'everywhere needs a replica: new TokenManager({ store: replicate(store) }). ' +
-        'If no process has a replica, leave it out: revocations apply everywhere once they resolve',
+const EVERYTHING: RevocationKey = { kind: 'all', id: '' }
+
+/** Whose tokens are revoked: of these issuers; `null` is us. */
+type RevokedIssuers = readonly (string | null)[]
+
+/** Revokes one token. */
+export async function revokeToken(
+  asked: AskedRevocation,
+  { jti: given, exp, sub }: RevocablePayload,
+  issuers: RevokedIssuers,
+): Promise<Acknowledgement> {
+  const jti = parseText('The token has no jti: revoke its session or its user. jti', given)
+  const expiresAt = Number.isFinite(exp) ? Number(exp) * 1000 : FOREVER
+  const keys = issuers.map((issuer) => ({ ...toRevocationKey('token', jti, issuer), expiresAt }))
+  return report(asked, asked.revoker.write(keys, asked.unless), 'token', [jti], sub ?? null, issuers)
+}
+
+/** Revokes sessions of one user, who is `null` if not known. A user who has to be read delays only the event. */
+export async function revokeSessions(
+  asked: AskedRevocation,
+  sids: readonly string[],
+  sub: string | null | Promise<string | null>,
+  issuers: RevokedIssuers = [null],
+): Promise<Acknowledgement> {
+  const { settings, now } = asked.authenticator
+  for (const sid of sids) parseText('A session id', sid)
+  const keys = issuers.flatMap((issuer) => {
+    // Until its session ends, an issuer creates tokens with the same `sid`.
+    const lifetime = (issuer !== null && settings.sources.issuers.get(issuer)?.sessionLifetime) || 0
+    const expiresAt = addDuration(now(), lifetime)
+    return sids.map((sid) => ({ ...toRevocationKey('session', sid, issuer), expiresAt }))
+  })
+  return report(asked, asked.revoker.write(keys, asked.unless), 'session', sids, sub, issuers)
+}
+
+// Emits an event for each id, once the store has acknowledged the revocation.
+async function report(
+  { authenticator, origin }: AskedRevocation,
+  revoked: Promise<Revoked>,
+  kind: TokenEvents['revoked']['kind'],
+  ids: readonly string[],
+  sub: string | null | Promise<string | null>,
+  issuers: RevokedIssuers,
+): Promise<Acknowledgement> {
+  const { position } = await revoked
+  const [issuer = null, ...others] = new Set(issuers)
+  const facts = { kind, reason: 'requested', issuer: others.length === 0 ? issuer : null, ...origin } as const
+  const emitAll = (of: string | null): void => {
+    for (const id of ids) authenticator.emit('revoked', () => ({ ...facts, id, sub: of }))
+  }
+  if (isPromise(sub)) void sub.then(emitAll)
+  else emitAll(sub)
+  return { position }
+}
+
+async function readSubject(store: StoreConnection | null, sid: string): Promise<string | null> {
+  try {
+    return (await store?.sessions?.get(sid))?.sub ?? null
+  } catch {
+    // The client of the store reports it, and the revocation does not depend on it.
+    return null
+  }
+}
+
+/** Throws `TypeError` for the text of a token. */
+export function assertPayload(method: string, payload: unknown): void {
+  if (typeof payload === 'object' && payload !== null) return
+  throw new TypeError(`${method} takes the payload of a token, which verify() returns, not its text`)
+}
+
+/**
+ * Whose tokens a revocation is about: those of the given issuer, or else of the `iss` of a payload, or else of everybody.
+ *
+ * An id without an issuer may belong to any token. Revoking too much is a nuisance; revoking nothing would go unnoticed.
+ */
+export function toIssuers(
+  sources: TokenSources,
+  given: string | undefined,
+  { iss, type }: { readonly iss?: string; readonly type?: unknown },
+): RevokedIssuers {
+  const { issuers } = sources
+  if (given !== undefined) return [parseIssuer(issuers, given)]
+  if (iss !== undefined) {
+    if (issuers.has(iss)) return [iss]
+    if (isOwnIssuer(sources, iss)) return [null]
+    throw new TypeError(
+      'The iss of the payload is neither an issuer of this manager nor in JWT_DECODE_ISSUER',
     )
   }
-  const answer = await revoke(revokerFor(options.deferUnless), origin)
-  if (options.everywhere === true) await waitForOthers?.()
-  return answer
+  // The payload of a token has a type, and tokens of others have an `iss` too.
+  return type === undefined ? [null, ...issuers.keys()] : [null]
 }
 
-/** Whose tokens to revoke: the option `issuer`, or the issuer of the payload. */
-export function toIssuers(
-  { settings }: Pick<Authenticator, 'settings'>,
-  options: RevokeOptions,
-  payload: { readonly iss?: string } | null,
-): RevokedIssuers {
-  return toRevokedIssuers(settings.sources, options.issuer, payload ?? {})
+/** Whether a token of ours may have this `iss`. Without JWT_DECODE_ISSUER, it may have any. */
+export function isOwnIssuer({ own }: TokenSources, iss: string): boolean {
+  return own.rules.issuers.length === 0 || own.names.includes(iss)
+}
+
+// The user of the given issuer, with or without its prefix; or else whoever has this `sub` in a payload.
+function toUsers(
+  { issuers }: TokenSources,
+  given: string | undefined,
+  uid: string,
+): readonly { readonly issuer: string | null; readonly id: string }[] {
+  const issuer = given === undefined ? undefined : parseIssuer(issuers, given)
+  const users = issuer === undefined || issuer === null ? [{ issuer: null as string | null, id: uid }] : []
+  for (const { issuer: name, subjectPrefix } of issuers.values()) {
+    if (issuer !== undefined && issuer !== name) continue
+    if (uid.startsWith(subjectPrefix)) users.push({ issuer: name, id: uid.slice(subjectPrefix.length) })
+    if (issuer === name && subjectPrefix !== '') users.push({ issuer: name, id: uid })
+  }
+  // An empty name would stand for every user.
+  return users.filter(({ id }) => id !== '')
 }

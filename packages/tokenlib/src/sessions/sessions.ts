@@ -1,29 +1,30 @@
 import type { LoginFailure, SessionClient } from '../events.js'
 import type { RequestSource } from '../http/request-source.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import {
+  assertOptions,
+  choice,
+  count,
+  flag,
+  kindOf,
+  type OptionKinds,
+  parseOptions,
+  required,
+} from '../options.js'
 import { type Authenticator, reportRejection } from '../requests/authenticate.js'
 import { requireSessions, type StoreConnection } from '../revocation/connect-store.js'
-import { parseText } from '../revocation/revoker.js'
-import {
-  clean,
-  type SessionClientOptions,
-  type SessionInfo,
-  OPEN_OPTIONS,
-  type OpenSessionOptions,
-  parseLimit,
-  type RefreshedTokens,
-  type RefreshOptions,
-  type RevokeOptions,
-  type TokenPair,
-} from '../revocation/session-options.js'
+import { parseText } from '../revocation/revocation.js'
+import { clean, CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
+import type { SessionInfo, WhenFull } from '../revocation/session-store.js'
+import { MAX_SESSION_LIMIT } from '../revocation/store-rules.js'
 import type { ListSessionsOptions } from '../revocation/stored-sessions.js'
-import type { ClaimsInput } from '../tokens/create.js'
+import { type ClaimsInput, TOKEN_OPTIONS } from '../tokens/create.js'
 import type { JsonClaims } from '../tokens/extra-claims.js'
 import type { StandardClaims } from '../tokens/payload.js'
 import type { PlannedTokens, UserDescriber } from './describe-user.js'
-import { refreshPair } from './refresh.js'
-import { runRevocation } from './revoke.js'
-import type { TokenMaker } from './token-maker.js'
+import { type RefreshOptions, refreshPair } from './refresh.js'
+import { revokeSessions } from './revoke.js'
+import { type RevokeOptions, runRevocation } from './run-revocation.js'
+import type { PairTokenOptions, RefreshedTokens, TokenMaker, TokenPair } from './token-maker.js'
 
 /** Opens, refreshes, lists and ends sessions. */
 export interface Sessions<Input extends object = JsonClaims> {
@@ -68,25 +69,48 @@ export function createSessions<Input extends object>(parts: SessionParts): Sessi
       const sessions = requireSessions(store, 'sessions.get')
       return owner.length === 0 ? sessions.get(id) : sessions.get(id, parseText('uid', owner[0]))
     },
-    async end(id, uid, options = {}) {
-      const session = await requireSessions(store, 'sessions.end').get(id, parseText('uid', uid))
-      if (session === null) return false
-      await runRevocation(authenticator, 'sessions.end', options, (revoker, origin) =>
-        revoker.revokeSessions([session.id], uid, origin),
-      )
-      return true
+    async end(id, uid, options) {
+      const sessions = requireSessions(store, 'sessions.end')
+      return runRevocation(authenticator, 'sessions.end', { options }, async (asked) => {
+        const session = await sessions.get(id, parseText('uid', uid))
+        if (session !== null) await revokeSessions(asked, [session.id], uid)
+        return session !== null
+      })
     },
-    async endOthers(payload, options = {}) {
+    async endOthers(payload, options) {
       const sessions = requireSessions(store, 'sessions.endOthers')
       if (settings.sources.issuers.has(payload?.iss as string)) {
         throw new TypeError('The token belongs to another issuer, which keeps its own sessions')
       }
-      return runRevocation(authenticator, 'sessions.endOthers', options, (_, origin) =>
-        sessions.endOthers(payload, origin),
+      return runRevocation(authenticator, 'sessions.endOthers', { options }, (asked) =>
+        sessions.endOthers(payload, (sids) => revokeSessions(asked, sids, payload.sub)),
       )
     },
     reportFailedLogin: (failed) => reportFailedLogin(authenticator, failed),
   }
+}
+
+/** Options of a new pair, and where its login comes from. */
+export interface OpenSessionOptions extends PairTokenOptions, SessionClientOptions {
+  /**
+   * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Left out, it is as
+   * `JWT_SESSION_COOKIE` says.
+   */
+  readonly remember?: boolean | undefined
+  /** The most sessions that the user may have at once, the new one included: 1 to 1,000. Left out, there is no limit. */
+  readonly maxSessions?: number | undefined
+  /**
+   * What happens to a login that would exceed `maxSessions`: `endOldest`, the default, revokes the oldest sessions;
+   * `refuse` rejects with `SessionLimitError`.
+   */
+  readonly whenFull?: WhenFull | undefined
+}
+
+const OPEN_OPTIONS: OptionKinds<Omit<OpenSessionOptions, keyof PairTokenOptions>> = {
+  ...CLIENT_OPTIONS,
+  remember: flag,
+  maxSessions: count(1, MAX_SESSION_LIMIT),
+  whenFull: choice(['endOldest', 'refuse']),
 }
 
 async function openSession(
@@ -94,15 +118,17 @@ async function openSession(
   given: ClaimsInput,
   options: OpenSessionOptions,
 ): Promise<TokenPair> {
-  assertOptions('sessions.open()', options, OPEN_OPTIONS)
+  assertOptions('sessions.open()', options, { ...TOKEN_OPTIONS, access: {}, refresh: {}, ...OPEN_OPTIONS })
   const { request, ip, userAgent, remember, maxSessions, whenFull, ...givenOptions } = options
-  if (remember !== undefined && typeof remember !== 'boolean') {
-    throw new TypeError('remember must be true or false')
+  const own = { request, ip, userAgent, remember, maxSessions, whenFull }
+  parseOptions('sessions.open()', own, OPEN_OPTIONS)
+  if (maxSessions === undefined && whenFull !== undefined) {
+    throw new TypeError('whenFull needs maxSessions: without it there is no limit')
   }
   const { emit, clients, store } = authenticator
-  const sessions = store?.sessions ?? null
-  const limit = parseLimit({ maxSessions, whenFull })
-  if (limit !== null) requireSessions(store, 'maxSessions')
+  const sessions =
+    maxSessions === undefined ? (store?.sessions ?? null) : requireSessions(store, 'maxSessions')
+  const limit = maxSessions === undefined ? null : { max: maxSessions, whenFull: whenFull ?? 'endOldest' }
   const client = clients.read({ request, ip, userAgent })
   // Before the claims are checked: describeUser may complete them.
   const described = await describe({ users, authenticator }, { input: given, options: givenOptions }, client)
@@ -114,7 +140,7 @@ async function openSession(
   const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
   let pair: TokenPair
   try {
-    pair = await maker.signPair(claims, tokenOptions, session, { remember })
+    pair = await maker.signPair(claims, tokenOptions, { ...session, remember })
   } catch (error) {
     await sessions?.discard(session.sid, endsAt)
     throw error
@@ -147,39 +173,20 @@ export interface FailedLogin extends SessionClientOptions {
   readonly sub?: string | null | undefined
 }
 
-const NAMES: OptionNames<FailedLogin> = {
-  reason: true,
-  user: true,
-  sub: true,
-  request: true,
-  ip: true,
-  userAgent: true,
-}
-
-// Does not compile if a reason is missing.
-const REASONS: Readonly<Record<LoginFailure, true>> = {
-  credentials: true,
-  user: true,
-  rateLimit: true,
-  sessionLimit: true,
-  response: true,
+const FAILED_LOGIN: OptionKinds<FailedLogin> = {
+  ...CLIENT_OPTIONS,
+  reason: required(choice(['credentials', 'user', 'rateLimit', 'sessionLimit', 'response'])),
+  // A client can send anything, and must not be able to keep an attempt out of the log that way.
+  user: kindOf('a string', () => true),
+  sub: kindOf('a string or null', () => true),
 }
 
 const MAX_USER_LENGTH = 128
 
-/** Emits `loginFailed`, or throws `TypeError` if its argument is invalid. */
-export function reportFailedLogin(
-  { emit, clients }: Pick<Authenticator, 'emit' | 'clients'>,
-  failed: FailedLogin,
-): void {
-  assertOptions('reportFailedLogin()', failed, NAMES)
-  const { reason, user, sub = null, ...client } = failed
-  if (!Object.hasOwn(REASONS, reason)) {
-    throw new TypeError(`reason must be one of ${Object.keys(REASONS).join(', ')}`)
-  }
+function reportFailedLogin({ emit, clients }: Authenticator, failed: FailedLogin): void {
+  const { reason, user, sub = null, ...client } = parseOptions('reportFailedLogin()', failed, FAILED_LOGIN)
   emit('loginFailed', () => ({
     reason,
-    // A client can send anything, and must not be able to keep an attempt out of the log that way.
     user: typeof user === 'string' ? clean('user', user, MAX_USER_LENGTH) : null,
     sub,
     ...clients.readQuietly(client),

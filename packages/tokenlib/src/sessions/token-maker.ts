@@ -3,6 +3,7 @@ import {
   type ClaimsInput,
   type CreateTokenOptions,
   createClaims,
+  type RefreshTokenOptions,
   type SessionClaims,
   TOKEN_OPTIONS,
   toExpiry,
@@ -10,8 +11,7 @@ import {
 import { assertSerializable } from '../tokens/extra-claims.js'
 import { createId, createTimedId, type RandomBytes } from '../tokens/ids.js'
 import type { TokenType } from '../tokens/payload.js'
-import { toBase64url } from '../encoding.js'
-import { isJsonObject, isWithinJsonLimits } from '../encoding.js'
+import { isJsonObject, isWithinJsonLimits, toBase64url } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../tokens/algorithms.js'
@@ -19,40 +19,42 @@ import { encodeHeader, measureCompact, signCompact } from '../tokens/compact.js'
 import { type SigningKey, signCompactAsync } from '../tokens/external-signer.js'
 import { assertOptions } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
-import type { PairTokenOptions, RefreshedTokens, TokenPair } from '../revocation/session-options.js'
 import { type Clock, toEpochSeconds } from '../time.js'
 import type { Settings } from '../config/settings.js'
 
-/** Creates tokens. */
+/** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
+export interface PairTokenOptions extends CreateTokenOptions {
+  readonly access?: CreateTokenOptions
+  readonly refresh?: RefreshTokenOptions
+}
+
+/** What a refresh returns. */
+export interface RefreshedTokens {
+  readonly accessToken: string
+  /** `null` if the client should keep the refresh token it sent. */
+  readonly refreshToken: string | null
+  readonly tokenType: 'bearer'
+}
+
+/** An access and a refresh token of one login; both carry the same `sid`. */
+export interface TokenPair extends RefreshedTokens {
+  readonly refreshToken: string
+}
+
+/** Creates tokens. Everything async works with every key, and rejects with `KeysUnavailableError` if a signer fails. */
 export interface TokenMaker {
   /** Throws `ConfigurationError` if the key signs asynchronously. */
   createToken(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): string
-  /** Works with every key. Rejects with `KeysUnavailableError` if a signer fails. */
   createTokenAsync(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): Promise<string>
-  /** Both tokens get the `carried` claims. Without a CSRF value in them, they share a new one. */
-  createPair(
-    input: ClaimsInput,
-    options: PairTokenOptions,
-    session: SessionClaims,
-    carried: CarriedClaims,
-  ): TokenPair
-  /** Works with every key; requests both signatures in parallel. Rejects with `KeysUnavailableError` if a signer fails. */
-  signPair(
-    input: ClaimsInput,
-    options: PairTokenOptions,
-    session: SessionClaims,
-    carried: CarriedClaims,
-  ): Promise<TokenPair>
+  /** Both tokens of a session; without a CSRF value in it, they share a new one. */
+  createPair(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): TokenPair
+  /** The same; requests both signatures in parallel. */
+  signPair(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): Promise<TokenPair>
   /** The same without a refresh token. */
-  signAccess(
-    input: ClaimsInput,
-    options: PairTokenOptions,
-    session: SessionClaims,
-    carried: CarriedClaims,
-  ): Promise<RefreshedTokens>
-  /** Rejects with `KeysUnavailableError` if the signer failed last time and fails again. */
+  signAccess(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): Promise<RefreshedTokens>
+  /** Rejects if the signer failed last time and fails again. */
   assertSignerAvailable(): Promise<void>
-  /** Rejects with `KeysUnavailableError` unless an async signer can sign a text of this length now. */
+  /** Rejects unless an async signer can sign a text of this length now. */
   probeSigner(length: number): Promise<void>
   /** Starts a session that no store keeps. */
   startSession(): SessionClaims
@@ -144,9 +146,8 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     input: ClaimsInput,
     { access, refresh, ...shared }: PairTokenOptions,
     opened: SessionClaims,
-    { csrf = createId(random), remember }: CarriedClaims,
   ): readonly [UnsignedToken, UnsignedToken] => {
-    const session = { ...opened, csrf, remember }
+    const session = { ...opened, csrf: opened.csrf ?? createId(random) }
     return [
       prepare('access', input, mergeOptions(shared, access), session),
       prepare('refresh', input, mergeOptions(shared, refresh), session),
@@ -172,6 +173,14 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     return signed
   }
 
+  const signAsync = async (tokens: readonly UnsignedToken[]): Promise<readonly string[]> => {
+    const signed = await Promise.all(
+      tokens.map(({ key, signingInput }) => signCompactAsync(key, signingInput)),
+    )
+    tokens.forEach(report)
+    return signed
+  }
+
   return {
     createToken(type, input, options = {}) {
       const method = type === 'access' ? 'createAccessToken()' : 'createRefreshToken()'
@@ -180,29 +189,22 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     },
     async createTokenAsync(type, input, options = {}) {
       assertOptions('createToken()', options, TOKEN_OPTIONS)
-      const token = prepare(type, input, options, null)
-      const signed = await signCompactAsync(token.key, token.signingInput)
-      report(token)
-      return signed
+      const [token = ''] = await signAsync([prepare(type, input, options, null)])
+      return token
     },
     startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
-    createPair(input, options, opened, carried) {
-      const [access, refresh] = preparePair(input, options, opened, carried)
+    createPair(input, options, session) {
+      const [access, refresh] = preparePair(input, options, session)
       return { accessToken: sign(access), refreshToken: sign(refresh), tokenType: 'bearer' }
     },
-    async signPair(input, options, opened, carried) {
-      const pair = preparePair(input, options, opened, carried)
-      const [accessToken, refreshToken] = await Promise.all([
-        signCompactAsync(pair[0].key, pair[0].signingInput),
-        signCompactAsync(pair[1].key, pair[1].signingInput),
-      ])
-      pair.forEach(report)
+    async signPair(input, options, session) {
+      const [accessToken = '', refreshToken = ''] = await signAsync(preparePair(input, options, session))
       return { accessToken, refreshToken, tokenType: 'bearer' }
     },
-    async signAccess(input, { access, refresh: _refresh, ...shared }, opened, carried) {
-      const token = prepare('access', input, mergeOptions(shared, access), { ...opened, ...carried })
-      const accessToken = await signCompactAsync(token.key, token.signingInput)
-      report(token)
+    async signAccess(input, { access, refresh: _refresh, ...shared }, session) {
+      const [accessToken = ''] = await signAsync([
+        prepare('access', input, mergeOptions(shared, access), session),
+      ])
       return { accessToken, refreshToken: null, tokenType: 'bearer' }
     },
     async assertSignerAvailable() {
@@ -211,23 +213,15 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     async probeSigner(length) {
       await keys.signingKey(now())?.external?.probe(length)
     },
-    planPair(input, { access = {}, refresh = {}, ...shared }, { csrf = createId(random), remember }) {
+    planPair(input, options, carried) {
+      const { access = {}, refresh = {}, ...shared } = options
       assertOptions('access', access, TOKEN_OPTIONS)
       assertOptions('refresh', refresh, TOKEN_OPTIONS)
-      const refreshOptions = mergeOptions(shared, refresh)
       // The longest possible session claims, so that what passes here can also be created.
-      const session = {
-        sid: createTimedId(now(), random),
-        lineage: LONGEST_LINEAGE,
-        csrf,
-        remember,
-      }
-      const pair = [
-        prepare('access', input, mergeOptions(shared, access), session),
-        prepare('refresh', input, refreshOptions, session),
-      ] as const
+      const session = { sid: createTimedId(now(), random), lineage: LONGEST_LINEAGE, ...carried }
+      const pair = preparePair(input, options, session)
       return {
-        endsAt: toExpiry(toEpochSeconds(now()), refreshOptions, creation.refresh.expires),
+        endsAt: toExpiry(toEpochSeconds(now()), mergeOptions(shared, refresh), creation.refresh.expires),
         inputLength: Math.max(...pair.map(({ signingInput }) => signingInput.length)),
       }
     },

@@ -1,11 +1,10 @@
 import { isTokenError } from '../errors.js'
-import { type AuthenticatedUpgrade, parseUpgradePolicy, type UpgradePolicy } from '../requests/sockets.js'
 import type { TokenConfig } from '../config/config.js'
-import { formatBody, type FormatError } from '../requests/error-response.js'
 import type { RequestSource } from '../http/request-source.js'
+import { formatBody, toErrorResponse } from '../requests/error-response.js'
 import { emitWarning } from '../runtime.js'
-import { type ErrorResponse, toErrorResponse } from '../requests/error-response.js'
 import { readInternals } from '../sessions/internals.js'
+import { type AuthenticatedUpgrade, parseUpgradePolicy, type UpgradePolicy } from './upgrade.js'
 
 /** What a refused handshake is answered with. */
 export interface Refusal {
@@ -54,37 +53,36 @@ export async function acceptUpgrade<Upgrade extends AuthenticatedUpgrade>(
     connection.off('error', destroy)
     return upgrade
   } catch (error) {
-    // The client learns nothing of a fault of the program, so that the operator must.
-    if (!isTokenError(error)) {
-      emitWarning(`A WebSocket handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
-    }
-    writeRefusal(connection, createRefusal(error, tokens))
+    writeRefusal(connection, createRefusal(error, tokens, warnOfHandshake))
     return null
   }
 }
 
-/** The answer to a handshake that failed: that of its token error, or 500. */
-export function createRefusal(error: unknown, tokens: { readonly config: TokenConfig }): Refusal {
-  const { config } = tokens
-  const formatError = readInternals(tokens)?.formatError ?? null
-  const { status, headers, body } = isTokenError(error)
-    ? toErrorResponse(error, { config, formatError })
-    : createFault(formatError)
-  return {
-    status,
-    // In this spelling: `ws` has a default of its own under the same name, and would send both.
-    headers: { ...headers, 'Content-Type': 'application/json; charset=utf-8' },
-    body: JSON.stringify(body),
-  }
+/** Warns about a handshake that failed because of a bug. */
+export function warnOfHandshake(error: unknown): void {
+  emitWarning(`A socket handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
 }
 
-function createFault(
-  formatError: FormatError | null,
-): Pick<ErrorResponse, 'headers' | 'body'> & { status: 500 } {
+/** The answer to a failed handshake: that of its token error, or 500. The client learns nothing about a bug: `onBug` does. */
+export function createRefusal(
+  error: unknown,
+  tokens: { readonly config: TokenConfig },
+  onBug: (error: unknown) => void,
+): Refusal {
+  const { config } = tokens
+  const formatError = readInternals(tokens)?.formatError ?? null
+  if (isTokenError(error)) {
+    const { status, headers, body } = toErrorResponse(error, { config, formatError })
+    return { status, headers: { ...headers, ...JSON_TYPE }, body: JSON.stringify(body) }
+  }
+  onBug(error)
   const message = 'Internal server error'
   const fault = { status: 500, code: 'INTERNAL_ERROR', message, body: { message }, error: null } as const
-  return { status: 500, headers: {}, body: formatBody(formatError, fault) }
+  return { status: 500, headers: JSON_TYPE, body: JSON.stringify(formatBody(formatError, fault)) }
 }
+
+// In this spelling: `ws` has a default under the same name, and would send both.
+const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
 /** Writes an HTTP response to a connection that is not that of a server response, and closes it. */
 export function writeRefusal(connection: UpgradeConnection, { status, headers, body }: Refusal): void {

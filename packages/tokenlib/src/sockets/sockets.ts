@@ -1,6 +1,6 @@
 import { isOutage, isTokenError } from '../errors.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
-import { assertOptions } from '../options.js'
+import { kindOf, type OptionKinds, parseOptions } from '../options.js'
 import type { Authenticator } from '../requests/authenticate.js'
 import {
   type AuthenticatedUpgrade,
@@ -9,7 +9,7 @@ import {
   readAccepted,
   recheckToken,
   type UpgradePolicy,
-} from '../requests/sockets.js'
+} from './upgrade.js'
 import type { VerifiedToken } from '../requests/verified-tokens.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { startTimer, type Timer } from '../runtime.js'
@@ -27,8 +27,20 @@ export interface Sockets<Payload = TokenPayload> {
   closeWhenInvalid(
     socket: ClosableSocket,
     upgrade: AuthenticatedUpgrade<Payload>,
-    options?: { readonly every?: Duration },
+    options?: WatchOptions,
   ): () => void
+}
+
+/** How often the token of an open socket is checked. */
+export interface WatchOptions {
+  /** Default `30s`. */
+  readonly every?: Duration
+}
+
+/** The kinds of `WatchOptions`. */
+export const WATCH_OPTIONS: OptionKinds<WatchOptions> = {
+  // `parseInterval` checks the rest.
+  every: kindOf('a duration', (value) => ['string', 'number'].includes(typeof value)),
 }
 
 /** `tokens.sockets` of a manager. */
@@ -40,13 +52,13 @@ export function createSockets<Payload>(authenticator: Authenticator): Sockets<Pa
       return upgrade as AuthenticatedUpgrade<Payload>
     },
     closeWhenInvalid(socket, upgrade, options = {}) {
-      assertOptions('sockets.closeWhenInvalid()', options, { every: true })
-      return closeWhenInvalid(authenticator, socket, upgrade as AuthenticatedUpgrade, options.every ?? '30s')
+      const { every = '30s' } = parseOptions('sockets.closeWhenInvalid()', options, WATCH_OPTIONS)
+      return closeWhenInvalid(authenticator, socket, upgrade as AuthenticatedUpgrade, parseInterval(every))
     },
   }
 }
 
-/** As much of a WebSocket as is needed to end it; those of `ws`, Deno and Workers have it. */
+/** The part of a WebSocket that is needed to close it; those of `ws`, Deno and Workers have it. */
 export interface ClosableSocket {
   close(code: number, reason: string): void
   addEventListener(type: 'close' | 'message', listener: (event: object) => void): void
@@ -59,7 +71,7 @@ export interface ClosableSocket {
   readonly onmessage?: unknown
 }
 
-/** The milliseconds between two looks at the token of a socket, or `RangeError`. */
+/** The milliseconds between two checks of the token of a socket, or `RangeError`. */
 export function parseInterval(every: Duration): number {
   const interval = parseDuration(every) * 1000
   if (interval >= 1000 && interval <= 86_400_000) return interval
@@ -70,9 +82,8 @@ function closeWhenInvalid(
   manager: Authenticator,
   socket: ClosableSocket,
   upgrade: AuthenticatedUpgrade,
-  every: Duration,
+  interval: number,
 ): () => void {
-  const interval = parseInterval(every)
   const known = readAccepted(upgrade)
   const followed = known?.followed ?? null
   // A session is known to the manager that has authenticated the handshake.
@@ -109,25 +120,19 @@ function closeWhenInvalid(
     timer = startTimer(() => void check(true), Math.min(interval, wait))
   }
 
-  // Where there is a replica: at once, and not at the next look.
-  const unwatch = watchToken(authenticator, verified, () => {
-    clearTimeout(timer)
-    void check(false)
-  })
+  // With a replica, a revocation closes the socket immediately, not at the next check.
+  const { store } = authenticator
+  const unwatch =
+    store?.watchToken(verified, () => {
+      clearTimeout(timer)
+      void check(false)
+    }) ?? (() => undefined)
   socket.addEventListener('close', stop)
   prepareSilence(socket)
-  // What arrived since the handshake is not told again.
-  if (hasReplica(authenticator)) void check(false)
+  // A replica does not repeat what arrived since the handshake.
+  if ((store?.readReplica() ?? null) !== null) void check(false)
   else schedule()
   return stop
-}
-
-function hasReplica({ store }: Authenticator): boolean {
-  return store !== null && store.waitForOthers !== null
-}
-
-function watchToken({ store }: Authenticator, verified: VerifiedToken, listener: () => void): () => void {
-  return store?.watchToken(verified, listener) ?? (() => undefined)
 }
 
 function untilExpiry({ claims, source }: VerifiedToken, now: number): number {
@@ -135,7 +140,7 @@ function untilExpiry({ claims, source }: VerifiedToken, now: number): number {
   return end === null ? FOREVER : Math.max(0, end * 1000 - now)
 }
 
-/** The close code for a token that is no longer good: 401 among the codes RFC 6455 §7.4.2 leaves to applications. */
+/** The close code for a token that is no longer valid: 401 among the codes that RFC 6455 §7.4.2 leaves to applications. */
 export const CLOSE_UNAUTHORIZED = 4401
 
 // RFC 6455 §7.4.1 and its registry: try again later.

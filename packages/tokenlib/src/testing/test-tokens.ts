@@ -108,7 +108,6 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
           access: { fresh: flags.notFresh !== true },
         },
         maker.startSession(),
-        {},
       )
       const token = flags.type === 'refresh' ? refreshToken : accessToken
       if (flags.revoked) revoked.add(token)

@@ -32,6 +32,13 @@ export interface TokenSources {
 /** The issuers of a manager by their names. */
 export type Issuers = ReadonlyMap<string, IssuerSource>
 
+/** The issuer, `null` for our own tokens, or `TypeError` for an issuer that the manager does not have. */
+export function parseIssuer(issuers: Issuers, given: unknown): string | null {
+  if (given === OWN) return null
+  if (typeof given === 'string' && issuers.has(given)) return given
+  throw new TypeError("issuer must be 'own' or one of the issuers of this manager")
+}
+
 /** An unverified JWT. */
 export interface UnverifiedJwt {
   readonly jws: CompactJws

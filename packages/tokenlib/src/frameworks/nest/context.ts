@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { type ExecutionContext, Inject } from '@nestjs/common'
 import { TokenManager } from '../../manager.js'
-import { type AuthenticatedUpgrade, rememberUpgrade } from '../../requests/sockets.js'
+import { type AuthenticatedUpgrade, rememberUpgrade } from '../../sockets/upgrade.js'
 import {
   type NodeRequest,
   NodeView,

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
 import { Logger, type WebSocketAdapter, type WsMessageHandler } from '@nestjs/common'
-import { isTokenError } from '../../errors.js'
 import type { NodeRequest } from '../../http/node-view.js'
 import { assertOptions, type OptionNames } from '../../options.js'
 import {
@@ -8,15 +7,10 @@ import {
   parseUpgradePolicy,
   recheckUpgrade,
   type UpgradePolicy,
-} from '../../requests/sockets.js'
+} from '../../sockets/upgrade.js'
 import { createRefusal, type Refusal } from '../../sockets/accept-upgrade.js'
 import { type ClosableSocket, closeSocket, parseInterval } from '../../sockets/sockets.js'
-import {
-  protectConnections,
-  readConnection,
-  type SocketIoServer,
-  type SocketIoSocket,
-} from '../../sockets/protect-socket-io.js'
+import { protectConnections, readConnection, type SocketIoServer, type SocketIoSocket } from '../socket-io.js'
 import type { Duration } from '../../time.js'
 import { type AnyManager, protectedSockets } from './context.js'
 
@@ -158,8 +152,7 @@ class ProtectedAdapter implements WebSocketAdapter {
       this.#accepted.set(request, upgrade as AuthenticatedUpgrade)
       return null
     } catch (error) {
-      if (!isTokenError(error)) this.#logger.error(error)
-      return createRefusal(error, this.#tokens)
+      return createRefusal(error, this.#tokens, (bug) => this.#logger.error(bug))
     }
   }
 

@@ -9,7 +9,7 @@ import {
   withoutRepetition,
 } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
-import type { RefreshedTokens } from '../../revocation/session-options.js'
+import type { RefreshedTokens } from '../../sessions/token-maker.js'
 import { parseDuration } from '../../time.js'
 import { formatBody } from '../../requests/error-response.js'
 import { createEmptyAnswer, createJsonAnswer, type RefusedRequest, toErrorAnswer } from '../router.js'

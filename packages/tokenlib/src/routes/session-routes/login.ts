@@ -4,13 +4,9 @@ import { readOwnClaims } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import { isFromOrigin } from '../../http/csrf.js'
 import { toRequestView } from '../../http/request-source.js'
-import type {
-  OpenSessionOptions,
-  RefreshedTokens,
-  RefreshOptions,
-  TokenPair,
-} from '../../revocation/session-options.js'
-import { isTooLate } from '../../sessions/refresh.js'
+import { isTooLate, type RefreshOptions } from '../../sessions/refresh.js'
+import type { OpenSessionOptions } from '../../sessions/sessions.js'
+import type { RefreshedTokens, TokenPair } from '../../sessions/token-maker.js'
 import {
   createDeletions,
   createErrorAnswer,

@@ -6,22 +6,20 @@ import {
 } from '../errors.js'
 import { FOREVER } from '../revocation/revocation.js'
 import type { StoredSessions } from '../revocation/stored-sessions.js'
-import type { Authenticator } from './authenticate.js'
-import type { VerifiedToken } from './verified-tokens.js'
+import type { Authenticator } from '../requests/authenticate.js'
+import type { VerifiedToken } from '../requests/verified-tokens.js'
 
-/** The session that a socket follows, instead of the token of its handshake. */
+/** The session that a socket follows instead of the token of its handshake. All moments are in epoch milliseconds. */
 export interface FollowedSession {
   /**
-   * Throws unless the session is alive.
+   * Throws unless the session is alive. The token was found unrevoked by a check that began at `checkedAt`.
    *
-   * `anew` reads it from the store. Otherwise what was read last is relied upon for as long as it can hold: the end of
-   * a session never moves, and what ends it sooner is a revocation, which is checked beside this.
+   * `anew` reads the session from the store. Otherwise the last read counts for as long as it can hold: the end of a session
+   * never moves, and only a revocation, which is checked separately, ends it sooner.
    */
-  assertAlive(verified: VerifiedToken, anew: boolean): Promise<void>
-  /** Throws if the token may have been revoked without anybody having seen it; epoch milliseconds. */
+  assertAlive(verified: VerifiedToken, checkedAt: number, anew: boolean): Promise<void>
+  /** Throws if the token may have been revoked without anybody having noticed. */
   assertWatched(now: number): void
-  /** Says that the token was found unrevoked by a check that began then; epoch milliseconds. */
-  setChecked(at: number): void
   /** The milliseconds from `now` to the next moment at which something may have ended. */
   untilLook(now: number): number
 }
@@ -48,9 +46,10 @@ export async function followSession(
   // Epoch milliseconds: the end of the session, and the moment from which on it has gone unused for too long.
   let endsAt = FOREVER
   let idleAt = 0
-  let checkedAt = now
+  let lastCheckAt = now
 
-  const assertAlive: FollowedSession['assertAlive'] = async ({ payload, header }, anew) => {
+  const assertAlive: FollowedSession['assertAlive'] = async ({ payload, header }, checkedAt, anew) => {
+    lastCheckAt = Math.max(lastCheckAt, checkedAt)
     if (anew || clock() > idleAt) {
       const session = await sessions.find(sid)
       if (session === null) throw new RevokedTokenError(payload, header, 'Session has ended')
@@ -61,21 +60,18 @@ export async function followSession(
     if (clock() >= endsAt + leewayMs) throw new TokenExpiredError(Math.floor(endsAt / 1000))
   }
 
-  await assertAlive(verified, true)
+  await assertAlive(verified, now, true)
   return {
     assertAlive,
     // A store drops the revocation of a single token some time after the token has expired. Whoever did not look in
     // between, because the process was suspended or its clock was set, cannot know whether there was one.
     assertWatched(at) {
-      if (checkedAt >= tokenEnd || at < tokenEnd + retentionMs) return
+      if (lastCheckAt >= tokenEnd || at < tokenEnd + retentionMs) return
       throw new RevocationUnavailableError(
         new Error(
           'The token was not checked in time after it had expired: its revocation may have been dropped',
         ),
       )
-    },
-    setChecked(at) {
-      checkedAt = Math.max(checkedAt, at)
     },
     untilLook(at) {
       const untilToken = at < tokenEnd ? tokenEnd - at : FOREVER

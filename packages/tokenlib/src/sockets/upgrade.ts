@@ -1,22 +1,20 @@
-import { requireSessions } from '../revocation/connect-store.js'
 import { FreshTokenRequiredError, MissingTokenError } from '../errors.js'
-import { isCurrent, type TokenPayload } from '../tokens/payload.js'
 import type { SessionClient } from '../events.js'
-import { choice, listOf, type OptionKinds, parseOptions, textLike } from '../options.js'
 import { isOrigin } from '../http/csrf.js'
 import { readUpgradeToken, type RequestToken } from '../http/read-token.js'
 import type { RequestView } from '../http/view.js'
+import { choice, listOf, type OptionKinds, parseOptions, textLike } from '../options.js'
 import {
-  type Authenticator,
   assertUnrevoked,
+  type Authenticator,
   authenticateToken,
   nameScopes,
   type RejectionFacts,
   reportRejection,
   verifyLoaded,
-} from './authenticate.js'
-import { type FollowedSession, followSession } from './followed-session.js'
-import { observeCheck } from './observe-check.js'
+} from '../requests/authenticate.js'
+import { setMessageCheck } from '../requests/check-request.js'
+import { observeCheck } from '../requests/observe-check.js'
 import {
   assertFresh,
   assertIssuer,
@@ -28,12 +26,12 @@ import {
   parsePolicy,
   TOKEN_POLICY_NAMES,
   type TokenPolicy,
-  toRouteScopes,
-} from './policy.js'
-import { OWN } from '../tokens/token-sources.js'
-import { setMessageCheck } from './check-request.js'
-import { assertKnownIssuers } from './revoked-issuers.js'
-import type { VerifiedToken } from './verified-tokens.js'
+} from '../requests/policy.js'
+import type { VerifiedToken } from '../requests/verified-tokens.js'
+import { requireSessions } from '../revocation/connect-store.js'
+import { isCurrent, type TokenPayload } from '../tokens/payload.js'
+import { OWN, parseIssuer } from '../tokens/token-sources.js'
+import { type FollowedSession, followSession } from './followed-session.js'
 
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<
@@ -63,7 +61,7 @@ export interface AuthenticatedUpgrade<Payload = TokenPayload> {
 export type ParsedUpgradePolicy = ParsedPolicy & Required<Pick<UpgradePolicy, 'type' | 'origins' | 'until'>>
 
 /** The fields of an upgrade policy. */
-export const UPGRADE_NAMES: OptionKinds<UpgradePolicy> = {
+export const UPGRADE_OPTIONS: OptionKinds<UpgradePolicy> = {
   ...TOKEN_POLICY_NAMES,
   type: choice(['access', 'refresh']),
   origins: listOf(textLike('an origin like https://app.example', isOrigin), 0),
@@ -76,7 +74,7 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
     origins = [],
     until = 'token',
     ...demands
-  } = parseOptions('sockets.authenticate()', given, UPGRADE_NAMES)
+  } = parseOptions('sockets.authenticate()', given, UPGRADE_OPTIONS)
   const policy = parsePolicy(demands)
   if (until === 'session' && policy.skipRevocation === true) {
     throw new TypeError("until: 'session' needs the revocation check: leave skipRevocation out")
@@ -87,53 +85,47 @@ export function parseUpgradePolicy(given: UpgradePolicy): ParsedUpgradePolicy {
   return { ...policy, type: demands.type ?? 'access', origins, until }
 }
 
-/** Checks the token of a WebSocket handshake like that of any request. */
-export function authenticateUpgrade(
+/** Checks the token of a WebSocket handshake like the token of any request. */
+export async function authenticateUpgrade(
   authenticator: Authenticator,
   view: RequestView,
-  policy: ParsedUpgradePolicy,
-): Promise<AuthenticatedUpgrade> {
-  return observeCheck(authenticator.observers, {
-    kind: 'upgrade',
-    run: () => nameScopes(toRouteScopes(policy), () => checkUpgrade(authenticator, view, policy)),
-    readSubject: ({ payload }) => payload.sub,
-  })
-}
-
-async function checkUpgrade(
-  authenticator: Authenticator,
-  view: RequestView,
-  policy: ParsedUpgradePolicy,
+  { until, origins, ...demands }: ParsedUpgradePolicy,
 ): Promise<AuthenticatedUpgrade> {
   const { reading, sources } = authenticator.settings
-  const { until, origins, ...demands } = policy
-  assertKnownIssuers(sources.issuers, demands)
+  for (const name of demands.issuer ?? []) parseIssuer(sources.issuers, name)
   const sessions = until === 'session' ? requireSessions(authenticator.store, "until: 'session'") : null
+  // The origin is checked instead of a CSRF value, which no browser could send here. The store has only our own sessions.
+  const own = sessions === null ? {} : { issuer: [OWN] }
+  const policy = compilePolicy({ ...demands, ...own, csrf: false }, reading.locations)
   const client = { request: view }
-  const { token, protocol } = await reported(authenticator, { client }, async () => {
-    const found = readUpgradeToken(view, policy.type, origins, reading)
-    if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
-    return found
+
+  const check = async (): Promise<AuthenticatedUpgrade> => {
+    const { token, protocol } = await reported(authenticator, { client }, async () => {
+      const found = readUpgradeToken(view, demands.type, origins, reading)
+      if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
+      return found
+    })
+    // A view of its own: a connection outlives its handshake, and later checks must not find the results of this one.
+    const origin = { view: copyView(view), found: token }
+    const now = authenticator.now()
+    const verified = await authenticateToken(authenticator, token.token, policy, origin)
+    const { payload, claims } = verified
+    const followed =
+      sessions &&
+      (await reported(authenticator, { claims, client }, () =>
+        followSession(authenticator, sessions, verified, now),
+      ))
+    const upgrade = { payload, token: Object.freeze(token), protocol }
+    // Read now: the connection outlives its handshake.
+    const handshake = authenticator.clients.readQuietly(client)
+    accepted.set(upgrade, { authenticator, verified, followed, client: handshake })
+    return upgrade
+  }
+  return observeCheck(authenticator.observers, {
+    kind: 'upgrade',
+    run: () => nameScopes(policy.routeScopes, check),
+    readSubject: ({ payload }) => payload.sub,
   })
-  // The origin has been checked in place of a CSRF value, which no browser could send here.
-  // Only our own sessions are in the store.
-  const own = until === 'session' ? { issuer: [OWN] } : {}
-  const checks = compilePolicy({ ...demands, ...own, csrf: false }, reading.locations)
-  // A view of its own: a connection outlives its handshake, and whoever asks again wants to know anew.
-  const origin = { view: copyView(view), found: token }
-  const now = authenticator.now()
-  const verified = await authenticateToken(authenticator, token.token, checks, origin)
-  const { payload, claims } = verified
-  const followed =
-    sessions &&
-    (await reported(authenticator, { claims, client }, () =>
-      followSession(authenticator, sessions, verified, now),
-    ))
-  const upgrade = { payload, token: Object.freeze(token), protocol }
-  // Read now: the connection outlives its handshake.
-  const handshake = authenticator.clients.readQuietly(client)
-  accepted.set(upgrade, { authenticator, verified, followed, client: handshake })
-  return upgrade
 }
 
 // Another object with the same members: what is remembered for one is not found at the other.
@@ -163,10 +155,9 @@ export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<voi
 }
 
 /**
- * Checks time and revocation of a token that was accepted before, and nothing else; `anew` reads its session anew.
+ * Checks only time and revocation of a token that was accepted before; `anew` reads its session from the store.
  *
- * An open socket does not present its token anew: to a refresh token that its session has replaced in the meantime,
- * this is no reuse.
+ * An open socket does not present its token again, so rechecking a rotated refresh token is not reuse.
  */
 export async function recheckToken(
   authenticator: Authenticator,
@@ -174,7 +165,7 @@ export async function recheckToken(
   anew: boolean,
 ): Promise<void> {
   const { token, location } = upgrade.token
-  const followed = readFollowed(upgrade)
+  const followed = readAccepted(upgrade)?.followed ?? null
   const check = async (): Promise<void> => {
     const { verifier } = authenticator
     const needsKeys = verifier.needsKeys(token, authenticator.now())
@@ -185,18 +176,13 @@ export async function recheckToken(
     const now = authenticator.now()
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, { location, view: null })
-    followed?.setChecked(now)
-    await followed?.assertAlive(verified, anew)
+    await followed?.assertAlive(verified, now, anew)
   }
   await observeCheck(authenticator.observers, {
     kind: 'recheck',
     run: () => reported(authenticator, toFacts(upgrade), check),
     readSubject: () => upgrade.payload.sub,
   })
-}
-
-function readFollowed(upgrade: AuthenticatedUpgrade): FollowedSession | null {
-  return readAccepted(upgrade)?.followed ?? null
 }
 
 /** What is known of a handshake, or `null` for a copy of one. */
@@ -232,12 +218,8 @@ export function rememberUpgrade(view: RequestView, upgrade: AuthenticatedUpgrade
   setMessageCheck(authenticator, view, (policy) => checkMessage(authenticator, policy, upgrade))
 }
 
-/**
- * The token for a message of a socket.
- *
- * Whoever remembers the upgrade has rechecked it for this message, and its origin was checked in the handshake: what
- * remains is what the policy demands of the token itself.
- */
+// The token for a message. It was rechecked for this message, and its origin was checked in the handshake: what remains is
+// what the policy demands of the token itself.
 function checkMessage(
   authenticator: Authenticator,
   policy: ParsedPolicy,
@@ -250,7 +232,8 @@ function checkMessage(
     }
     const { verifier } = authenticator
     const now = authenticator.now()
-    const verified = verifier.verify(token, now, readFollowed(upgrade) !== null)
+    const allowExpired = (readAccepted(upgrade)?.followed ?? null) !== null
+    const verified = verifier.verify(token, now, allowExpired)
     const { payload, claims, source } = verified
     assertIssuer(source.issuer, policy)
     assertType(payload, policy)

@@ -1,22 +1,20 @@
-import { isTokenError } from '../errors.js'
-import { type ClosableSocket, parseInterval } from './sockets.js'
-import {
-  type AuthenticatedUpgrade,
-  parseUpgradePolicy,
-  UPGRADE_NAMES,
-  type UpgradePolicy,
-} from '../requests/sockets.js'
-import { assertOptions, type OptionNames } from '../options.js'
 import type { NodeRequest } from '../http/node-view.js'
-import { emitWarning } from '../runtime.js'
-import type { Duration } from '../time.js'
+import { parseOptions } from '../options.js'
 import {
   createRefusal,
   type Refusal,
   type UpgradeAuthenticator,
   type UpgradeConnection,
+  warnOfHandshake,
   writeRefusal,
-} from './accept-upgrade.js'
+} from '../sockets/accept-upgrade.js'
+import { type ClosableSocket, parseInterval, WATCH_OPTIONS, type WatchOptions } from '../sockets/sockets.js'
+import {
+  type AuthenticatedUpgrade,
+  parseUpgradePolicy,
+  UPGRADE_OPTIONS,
+  type UpgradePolicy,
+} from '../sockets/upgrade.js'
 
 /** As much of a socket of a Socket.IO server as is needed to end its connection. */
 export interface SocketIoSocket {
@@ -70,19 +68,14 @@ export interface EngineResponse {
 }
 
 /** What the handshake of every connection must bring, and how often its token is checked. */
-export interface SocketIoProtection extends UpgradePolicy {
-  /** Default `30s`. */
-  readonly every?: Duration
-}
-
-const OPTIONS: OptionNames<SocketIoProtection> = { ...UPGRADE_NAMES, every: true }
+export interface SocketIoProtection extends UpgradePolicy, WatchOptions {}
 
 /** A manager that authenticates handshakes and closes sockets. */
 export interface SocketAuthenticator<
   Upgrade extends AuthenticatedUpgrade,
 > extends UpgradeAuthenticator<Upgrade> {
   readonly sockets: UpgradeAuthenticator<Upgrade>['sockets'] & {
-    closeWhenInvalid(socket: ClosableSocket, upgrade: Upgrade, options: { readonly every: Duration }): unknown
+    closeWhenInvalid(socket: ClosableSocket, upgrade: Upgrade, options: WatchOptions): unknown
   }
 }
 
@@ -99,8 +92,8 @@ export function protectSocketIo<Upgrade extends AuthenticatedUpgrade>(
   tokens: SocketAuthenticator<Upgrade>,
   options: SocketIoProtection = {},
 ): (socket: Pick<SocketIoSocket, 'request'>) => Upgrade {
-  assertOptions('protectSocketIo()', options, OPTIONS)
-  const { every = '30s', ...policy } = options
+  const kinds = { ...UPGRADE_OPTIONS, ...WATCH_OPTIONS }
+  const { every = '30s', ...policy } = parseOptions('protectSocketIo()', options, kinds)
   parseUpgradePolicy(policy)
   parseInterval(every)
   const accepted = new WeakMap<object, Upgrade>()
@@ -110,11 +103,7 @@ export function protectSocketIo<Upgrade extends AuthenticatedUpgrade>(
         accepted.set(request, await tokens.sockets.authenticate(request, policy))
         return null
       } catch (error) {
-        // The client learns nothing about a bug, so the operator must.
-        if (!isTokenError(error)) {
-          emitWarning(`A Socket.IO handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
-        }
-        return createRefusal(error, tokens)
+        return createRefusal(error, tokens, warnOfHandshake)
       }
     },
     follow(request, connection) {
