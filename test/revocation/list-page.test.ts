@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createTimedId, systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
-import { parseListOptions } from '../../packages/tokenlib/src/revocation/store-rules.js'
+import { parseListOptions } from '../../packages/tokenlib/src/revocation/session-store.js'
 import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { NOW } from '../helpers/manager.js'
 

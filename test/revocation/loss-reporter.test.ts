@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { createLossReporter } from '../../packages/tokenlib/src/revocation/store-rules.js'
+import { createLossReporter } from '../../packages/tokenlib/src/stores/loss-reporter.js'
 
 const REVOKED_BEFORE = Date.UTC(2026, 0, 1)
 const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})

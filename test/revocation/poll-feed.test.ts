@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { FeedPage } from '../../packages/tokenlib/src/kit.js'
-import { pollFeed } from '../../packages/tokenlib/src/revocation/store-rules.js'
+import { pollFeed } from '../../packages/tokenlib/src/stores/store-parts.js'
 
 const EMPTY: FeedPage = { entries: [], next: '0', more: false, reset: false, ageMs: 0 }
 const NEWS: FeedPage = { ...EMPTY, entries: [{ kind: 'all', id: '', notBefore: 1, until: 2 }] }

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { createRedisStore } from 'tokenlib/redis'
 import { expect, onTestFinished, test } from 'vitest'
 import { FOREVER } from '../../packages/tokenlib/src/revocation/revocation.js'
-import { MAX_ENDED_AT_ONCE } from '../../packages/tokenlib/src/revocation/store-rules.js'
+import { MAX_ENDED_AT_ONCE } from '../../packages/tokenlib/src/revocation/session-store.js'
 import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
 import { HOUR, LIST, session } from './redis-fixture.js'
 

@@ -127,33 +127,26 @@ export {
   type ReadClientIp,
   type SessionClientOptions,
 } from './revocation/session-client.js'
-export type {
-  FoundSession,
-  LimitedOpening,
-  ListOptions,
-  NewSession,
-  OpenedSession,
-  OpeningOptions,
-  SessionLimit,
-  SessionStore,
-  StoredSession,
-  WhenFull,
-} from './revocation/session-store.js'
 export {
   assertSessionLimit,
-  createLossReporter,
   decideOpening,
+  type FoundSession,
+  type LimitedOpening,
+  type ListOptions,
   type ListPage,
-  type LossReporter,
   MAX_ENDED_AT_ONCE,
   MAX_LIST_LIMIT,
   MAX_SESSION_LIMIT,
+  type NewSession,
+  type OpenedSession,
   type OpeningDecision,
+  type OpeningOptions,
   parseListOptions,
-  pollFeed,
-  readOrigin,
-  type StoreOrigin,
-} from './revocation/store-rules.js'
+  type SessionLimit,
+  type SessionStore,
+  type StoredSession,
+  type WhenFull,
+} from './revocation/session-store.js'
 export {
   type Claimed,
   defineStore,
@@ -218,6 +211,9 @@ export type {
   SocketIoSocket,
 } from './frameworks/socket-io.js'
 export type { ClosableSocket } from './sockets/sockets.js'
+export { createLossReporter, type LossReporter } from './stores/loss-reporter.js'
+export { readOrigin, type StoreOrigin } from './stores/store-origin.js'
+export { pollFeed } from './stores/store-parts.js'
 export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'

@@ -1,4 +1,5 @@
 import type { SessionClient } from '../events.js'
+import { readTimedId } from '../tokens/ids.js'
 import { readStoredId } from './revocation.js'
 import type {
   Presentation,
@@ -144,4 +145,68 @@ export interface SessionStore {
   list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
   /** One live, unrevoked session, or `null`. */
   get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<FoundSession | null>
+}
+
+/** How many sessions one call of a store revokes at most: others wait for the store, or for this process, meanwhile. */
+export const MAX_ENDED_AT_ONCE = 100
+
+/** What a store does about a login with a limit. */
+export interface OpeningDecision {
+  /** `end`: revoke so many and open nothing yet. `refuse`: do nothing. */
+  readonly action: 'open' | 'end' | 'refuse'
+  /** How many of the user's live sessions are revoked, the oldest first. */
+  readonly count: number
+}
+
+/**
+ * The rules of a limit, given how many live sessions a user has; stores that decide elsewhere follow the same table. Where
+ * there are `max + MAX_ENDED_AT_ONCE` or more, the exact number makes no difference.
+ */
+export function decideOpening(live: number, { max, whenFull }: SessionLimit): OpeningDecision {
+  const excess = live + 1 - max
+  if (excess <= 0) return { action: 'open', count: 0 }
+  if (whenFull === 'refuse') return { action: 'refuse', count: 0 }
+  // Never more than one call can do, however far the limit was lowered.
+  if (excess > MAX_ENDED_AT_ONCE) return { action: 'end', count: MAX_ENDED_AT_ONCE }
+  return { action: 'open', count: excess }
+}
+
+/** The largest limit of sessions that a store enforces. */
+export const MAX_SESSION_LIMIT = 1000
+
+/** Throws `TypeError` for a limit that no store can enforce. */
+export function assertSessionLimit({ max, whenFull, idleMs }: SessionLimit): void {
+  if (!Number.isInteger(max) || max < 1 || max > MAX_SESSION_LIMIT) {
+    throw new TypeError(`max must be a whole number from 1 to ${MAX_SESSION_LIMIT}`)
+  }
+  if (whenFull !== 'endOldest' && whenFull !== 'refuse') {
+    throw new TypeError("whenFull must be 'endOldest' or 'refuse'")
+  }
+  // No comparison with NaN is ever true: no session would count.
+  if (typeof idleMs !== 'number' || Number.isNaN(idleMs)) throw new TypeError('idleMs must be a number')
+}
+
+/** A page of sessions, as a store reads it. */
+export interface ListPage {
+  readonly limit: number
+  /** Milliseconds, or `FOREVER`. */
+  readonly idleMs: number
+  /** Sessions come after this one in descending order of start, then of `sid`; `null` for the first page. */
+  readonly before: { readonly startedAt: number; readonly sid: string } | null
+}
+
+/** The largest page of sessions that a store reads. */
+export const MAX_LIST_LIMIT = 1000
+
+/** What `list` was asked for, or `TypeError`; the start comes from the `sid`, because the session may be gone. */
+export function parseListOptions({ limit, before, idleMs }: ListOptions): ListPage {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIST_LIMIT) {
+    throw new TypeError(`limit must be a whole number from 1 to ${MAX_LIST_LIMIT}`)
+  }
+  // No comparison with NaN is ever true: no session would be idle.
+  if (typeof idleMs !== 'number' || Number.isNaN(idleMs)) throw new TypeError('idleMs must be a number')
+  if (before === null) return { limit, idleMs, before }
+  const startedAt = readTimedId(before)
+  if (startedAt === null) throw new TypeError('before must be the id of a session, or null')
+  return { limit, idleMs, before: { startedAt, sid: before } }
 }

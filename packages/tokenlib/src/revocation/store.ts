@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { type OptionNames, unknownName } from '../options.js'
+import { unknownName } from '../options.js'
 import type { LookupAnswer, Revocation, RevocationKey } from './revocation.js'
 import type { SessionStore } from './session-store.js'
 
@@ -176,26 +176,27 @@ export interface RevocationStore {
   close(): Promise<void>
 }
 
-const STORE_NAMES: OptionNames<RevocationStore> = {
-  system: true,
+// Whether a store must have each member.
+const STORE_MEMBERS: Readonly<Record<keyof RevocationStore, boolean>> = {
+  system: false,
   prepare: true,
   revoke: true,
   claim: true,
   lookup: true,
-  createLookup: true,
+  createLookup: false,
   feed: true,
-  restore: true,
-  watch: true,
-  readVersion: true,
-  replica: true,
+  restore: false,
+  watch: false,
+  readVersion: false,
+  replica: false,
   prune: true,
   close: true,
-  sessions: true,
+  sessions: false,
 }
 
-const SESSION_NAMES: OptionNames<SessionStore> = {
+const SESSION_MEMBERS: Readonly<Record<keyof SessionStore, boolean>> = {
   open: true,
-  openLimited: true,
+  openLimited: false,
   rotate: true,
   present: true,
   list: true,
@@ -210,8 +211,8 @@ const SESSION_NAMES: OptionNames<SessionStore> = {
  */
 export function defineStore<Store extends RevocationStore>(store: Store): Store {
   assertStore(store)
-  assertKnownMembers('store', store, STORE_NAMES)
-  if (store.sessions !== undefined) assertKnownMembers('sessions', store.sessions, SESSION_NAMES)
+  assertKnownMembers('store', store, STORE_MEMBERS)
+  if (store.sessions !== undefined) assertKnownMembers('sessions', store.sessions, SESSION_MEMBERS)
   const { lookup, createLookup } = store
   if (createLookup === undefined) return store
   if (typeof createLookup !== 'function') throw new ConfigurationError('createLookup must be a function')
@@ -230,8 +231,8 @@ export function readCreateLookup(store: RevocationStore): RevocationStore['creat
 }
 
 // A misspelled `session` would silently keep none.
-function assertKnownMembers(owner: string, object: object, names: object): void {
-  const known = Object.keys(names)
+function assertKnownMembers(owner: string, object: object, members: object): void {
+  const known = Object.keys(members)
   const unknown = Object.keys(object).find((name) => !known.includes(name))
   if (unknown !== undefined)
     throw new ConfigurationError(unknownName('member', unknown, known, `the ${owner}`))
@@ -239,20 +240,9 @@ function assertKnownMembers(owner: string, object: object, names: object): void 
 
 /** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */
 export function assertStore(store: RevocationStore): void {
-  const {
-    system: _,
-    createLookup: __,
-    restore: ___,
-    watch: ____,
-    readVersion: _____,
-    replica: ______,
-    sessions: _______,
-    ...required
-  } = STORE_NAMES
-  const missing = findMissing(store, required)
+  const missing = findMissing(store, STORE_MEMBERS)
   if (store?.sessions !== undefined) {
-    const { openLimited: ________, ...requiredOfSessions } = SESSION_NAMES
-    missing.push(...findMissing(store.sessions, requiredOfSessions).map((name) => `sessions.${name}`))
+    missing.push(...findMissing(store.sessions, SESSION_MEMBERS).map((name) => `sessions.${name}`))
   }
   if (missing.length === 0) return
   throw new ConfigurationError(
@@ -271,6 +261,10 @@ function findFactory(given: unknown): string {
   return has('exec') && has('prepare') ? 'createSqliteStore(database)' : 'createRedisStore(client)'
 }
 
-function findMissing(object: object | null | undefined, names: object): string[] {
-  return Object.keys(names).filter((name) => typeof object?.[name as never] !== 'function')
+function findMissing(
+  object: object | null | undefined,
+  members: Readonly<Record<string, boolean>>,
+): string[] {
+  const names = Object.keys(members).filter((name) => members[name])
+  return names.filter((name) => typeof object?.[name as never] !== 'function')
 }

@@ -26,10 +26,17 @@ import {
   readClient,
 } from './session-answers.js'
 import type { ClientReader, SessionClientOptions } from './session-client.js'
-import { type OpeningLimit, type SessionInfo, type StoredSession, toInfo } from './session-store.js'
+import {
+  MAX_ENDED_AT_ONCE,
+  MAX_LIST_LIMIT,
+  type OpeningLimit,
+  parseListOptions,
+  type SessionInfo,
+  type StoredSession,
+  toInfo,
+} from './session-store.js'
 import type { RevocationStore } from './store.js'
 import type { StoreClient } from './store-client.js'
-import { MAX_ENDED_AT_ONCE, MAX_LIST_LIMIT, parseListOptions } from './store-rules.js'
 
 /** Which sessions are listed. */
 export interface ListSessionsOptions {

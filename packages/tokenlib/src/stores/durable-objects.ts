@@ -2,12 +2,9 @@ import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
-import {
-  assertSessionLimit,
-  createLossReporter,
-  parseListOptions,
-  pollFeed,
-} from '../revocation/store-rules.js'
+import { assertSessionLimit, parseListOptions } from '../revocation/session-store.js'
+import { createLossReporter } from './loss-reporter.js'
+import { pollFeed } from './store-parts.js'
 import {
   CALL_URL,
   type ObjectOperations,

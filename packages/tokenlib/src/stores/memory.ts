@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { pollFeed } from '../revocation/store-rules.js'
+import { pollFeed } from './store-parts.js'
 import { addDuration, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { createId, systemRandom } from '../tokens/ids.js'

@@ -1,8 +1,9 @@
 import { assertOptions, type OptionNames } from '../options.js'
-import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
+import { callQuietly, createLossReporter } from './loss-reporter.js'
+import { pollFeed } from './store-parts.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
-import { withOrigin } from '../revocation/store-rules.js'
+import { withOrigin } from './store-origin.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
 import {
   type PostgresClient,

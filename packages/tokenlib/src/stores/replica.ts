@@ -15,9 +15,9 @@ import {
   type RevocationStore,
   type StoreNeeds,
 } from '../revocation/store.js'
-import { readOrigin, withOrigin } from '../revocation/store-rules.js'
+import { readOrigin, withOrigin } from './store-origin.js'
 import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
-import { callQuietly } from '../revocation/store-rules.js'
+import { callQuietly } from './loss-reporter.js'
 import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import {

@@ -1,9 +1,10 @@
 import { ConfigurationError } from '../errors.js'
 import { assertOptions, type OptionNames } from '../options.js'
-import { createLossReporter, pollFeed } from '../revocation/store-rules.js'
+import { createLossReporter } from './loss-reporter.js'
+import { pollFeed } from './store-parts.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
-import { withOrigin } from '../revocation/store-rules.js'
+import { withOrigin } from './store-origin.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
 import { emitWarning } from '../runtime.js'
 import {

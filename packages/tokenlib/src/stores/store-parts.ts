@@ -1,3 +1,4 @@
+import { ConfigurationError } from '../errors.js'
 import {
   addDuration,
   isWatermark,
@@ -6,17 +7,19 @@ import {
   type RevocationKey,
   toFirstStart,
 } from '../revocation/revocation.js'
-import type {
-  ListOptions,
-  NewSession,
-  OpeningOptions,
-  SessionLimit,
-  SessionStore,
-  StoredSession,
+import {
+  type ListOptions,
+  MAX_LIST_LIMIT,
+  type NewSession,
+  type OpeningOptions,
+  parseListOptions,
+  type SessionLimit,
+  type SessionStore,
+  type StoredSession,
 } from '../revocation/session-store.js'
-import { callQuietly, MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
-import type { FeedPage, Position } from '../revocation/store.js'
-import { nextTurn } from '../runtime.js'
+import { callQuietly } from './loss-reporter.js'
+import type { FeedOptions, FeedPage, Position } from '../revocation/store.js'
+import { nextTurn, sleep } from '../runtime.js'
 import { monotonicNow } from '../time.js'
 
 /** A place in the list of a user's sessions. */
@@ -259,4 +262,31 @@ export function writeRestored(batch: readonly Revocation[], { merge, removeRevok
     merge(entry)
     if (entry.kind === 'session') removeRevoked(entry)
   }
+}
+
+// How often a waiting feed looks for changes.
+const POLL_INTERVAL_MS = 25
+
+/** Reads a feed until it has entries or the wait is over; for stores that cannot wake their readers. */
+export async function pollFeed(
+  read: () => FeedPage | Promise<FeedPage>,
+  { waitMs, signal }: FeedOptions,
+): Promise<FeedPage> {
+  const deadline = monotonicNow() + waitMs
+  for (;;) {
+    signal?.throwIfAborted()
+    const page = await read()
+    const left = deadline - monotonicNow()
+    if (page.entries.length > 0 || page.more || page.reset || left <= 0) return page
+    await sleep(Math.min(POLL_INTERVAL_MS, left), signal)
+  }
+}
+
+/** Throws `ConfigurationError` for data of a newer release: it may keep revocations where this one does not look. */
+export function assertKnownLayout(store: string, version: number, own: number): void {
+  if (version <= own) return
+  throw new ConfigurationError(
+    `The data of the ${store} store has version ${version}, which a newer release of tokenlib has made, and this ` +
+      `release can use version ${own}: install the newer release, or give this one data of its own`,
+  )
 }

@@ -1,6 +1,6 @@
 import { createId, systemRandom } from '../../tokens/ids.js'
 import { FOREVER, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
-import type { LossReporter } from '../../revocation/store-rules.js'
+import type { LossReporter } from '../loss-reporter.js'
 import type { Clock } from '../../time.js'
 import { type Database, notifySql, type Value } from './client.js'
 import {

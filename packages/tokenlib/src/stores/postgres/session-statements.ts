@@ -1,5 +1,5 @@
 import { FOREVER } from '../../revocation/revocation.js'
-import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
+import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import { notifySql } from './client.js'
 import { insertSql, isKnownHead, nowSql, takeEntriesSql, unlessStandby } from './statements.js'
 import { leadSql, type Tables } from './tables.js'

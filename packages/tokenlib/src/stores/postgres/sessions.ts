@@ -7,16 +7,16 @@ import {
   toPresentation,
   toRotation,
 } from '../../revocation/rotation.js'
-import { assertSessionLimit } from '../../revocation/store-rules.js'
-import { FOREVER, type Revocation } from '../../revocation/revocation.js'
-import type {
-  FoundSession,
-  LimitedOpening,
-  NewSession,
-  OpenedSession,
-  SessionStore,
-  StoredSession,
+import {
+  assertSessionLimit,
+  type FoundSession,
+  type LimitedOpening,
+  type NewSession,
+  type OpenedSession,
+  type SessionStore,
+  type StoredSession,
 } from '../../revocation/session-store.js'
+import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { SessionClient } from '../../events.js'
 import type { Clock } from '../../time.js'
 import { listLive, type SessionPlace } from '../store-parts.js'

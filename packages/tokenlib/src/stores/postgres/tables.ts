@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../errors.js'
 import { assertOptions, type OptionNames } from '../../options.js'
-import { assertKnownLayout } from '../../revocation/store-rules.js'
+import { assertKnownLayout } from '../store-parts.js'
 import type { Database } from './client.js'
 
 /** Where the tables of a store are. */

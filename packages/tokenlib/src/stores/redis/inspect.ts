@@ -1,4 +1,5 @@
-import { assertKnownLayout, createLossReporter } from '../../revocation/store-rules.js'
+import { assertKnownLayout } from '../store-parts.js'
+import { createLossReporter } from '../loss-reporter.js'
 import { checkServer, createScript, createSend, type RedisClient, type Reply, runScript } from './client.js'
 import { HEAD } from './lua.js'
 import { createNamespace, READ } from './namespace.js'

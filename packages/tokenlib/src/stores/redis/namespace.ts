@@ -1,6 +1,7 @@
 import { createNonce, systemRandom } from '../../tokens/ids.js'
 import { ConfigurationError } from '../../errors.js'
-import { assertKnownLayout, type LossReporter } from '../../revocation/store-rules.js'
+import { assertKnownLayout } from '../store-parts.js'
+import type { LossReporter } from '../loss-reporter.js'
 import { type Clock, createCheckedClock } from '../../time.js'
 import { createScript, type Reply, type Run, runScript, type Script, type Send } from './client.js'
 import { BEGIN, REFUSAL } from './lua.js'

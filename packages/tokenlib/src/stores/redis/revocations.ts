@@ -5,7 +5,7 @@ import {
   type RevocationKey,
   type RevocationKind,
 } from '../../revocation/revocation.js'
-import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
+import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import type { FeedPage, Position } from '../../revocation/store.js'
 import { createNonce, systemRandom } from '../../tokens/ids.js'
 import { createScript, type Reply, type Run, type Script } from './client.js'

@@ -1,4 +1,4 @@
-import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
+import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import { createScript, type Script } from './client.js'
 import { BEGIN } from './lua.js'
 

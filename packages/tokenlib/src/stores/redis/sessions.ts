@@ -6,13 +6,13 @@ import {
   toCoarseMs,
   toPresentation,
 } from '../../revocation/rotation.js'
-import { assertSessionLimit } from '../../revocation/store-rules.js'
-import type {
-  FoundSession,
-  LimitedOpening,
-  NewSession,
-  SessionStore,
-  StoredSession,
+import {
+  assertSessionLimit,
+  type FoundSession,
+  type LimitedOpening,
+  type NewSession,
+  type SessionStore,
+  type StoredSession,
 } from '../../revocation/session-store.js'
 import { listLive } from '../store-parts.js'
 import type { Reply, Script } from './client.js'

@@ -4,7 +4,7 @@ import type { FeedPage, Position, RevocationStore } from '../../revocation/store
 import { type Clock, monotonicNow } from '../../time.js'
 import { runWithPauses, toRetryDelay } from '../store-parts.js'
 import type { RevocationCopy } from '../memory/revocations.js'
-import { callQuietly } from '../../revocation/store-rules.js'
+import { callQuietly } from '../loss-reporter.js'
 import type { Freshness } from './freshness.js'
 import { createRestorer } from './restore.js'
 import { nextTurn, startTimer, type Timer } from '../../runtime.js'

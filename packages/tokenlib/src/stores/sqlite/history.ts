@@ -1,6 +1,6 @@
 import { createId, systemRandom } from '../../tokens/ids.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
-import type { LossReporter } from '../../revocation/store-rules.js'
+import type { LossReporter } from '../loss-reporter.js'
 import type { Clock } from '../../time.js'
 import { writeWatermark, type WritableData } from '../store-parts.js'
 import {

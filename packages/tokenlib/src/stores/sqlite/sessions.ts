@@ -11,13 +11,15 @@ import {
   toPresentation,
   toRotation,
 } from '../../revocation/rotation.js'
-import { assertSessionLimit, decideOpening, MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
-import type {
-  FoundSession,
-  NewSession,
-  OpenedSession,
-  SessionStore,
-  StoredSession,
+import {
+  assertSessionLimit,
+  decideOpening,
+  type FoundSession,
+  MAX_ENDED_AT_ONCE,
+  type NewSession,
+  type OpenedSession,
+  type SessionStore,
+  type StoredSession,
 } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
 import { listLive } from '../store-parts.js'

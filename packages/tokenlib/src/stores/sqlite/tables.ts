@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import { assertKnownLayout, MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
+import { assertKnownLayout } from '../store-parts.js'
+import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import type { WritableData } from '../store-parts.js'
 
 /** What this store binds to a statement. */
