@@ -31,7 +31,7 @@ import {
   type WithHeader,
 } from './requests/policy.js'
 import { createVerifier } from './requests/verified-tokens.js'
-import { Blocklist, type RegisterTokenBlocklist } from './revocation/blocklist.js'
+import { createBlocklist, type RegisterTokenBlocklist } from './revocation/blocklist.js'
 import { connectStore } from './revocation/connect-store.js'
 import { createClientReader } from './revocation/session-client.js'
 import { createUserDescriber } from './sessions/describe-user.js'
@@ -104,7 +104,7 @@ export class TokenManager<
     const { emit } = emitter
     const now = createCheckedClock(clock)
     const settings = resolveSettings(config, { schema: claims, issuers, emit, keys, signTimeout, now })
-    const blocklist = new Blocklist()
+    const blocklist = createBlocklist()
     const clients = createClientReader(options.clientIp)
     const users = createUserDescriber()
     if (describeUser !== undefined) users.register(describeUser)
@@ -112,12 +112,7 @@ export class TokenManager<
     const parts = { now, random: randomBytes, emit, observers: createObservers(), clients }
     const store = given === null ? null : connectStore(given, { ...parts, ...settings.store })
     const authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
-    const maker = createTokenMaker({
-      ...parts,
-      settings,
-      startToken: (at) => store?.revoker.startToken(at) ?? at,
-      onExpiry: (expiresAt) => store?.expect(expiresAt),
-    })
+    const maker = createTokenMaker({ ...parts, settings, store })
     this.config = config
     this.#authenticator = authenticator
     this.#emitter = emitter

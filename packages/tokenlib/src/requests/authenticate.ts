@@ -236,6 +236,20 @@ export function reportRejection(
   emit('rejected', () => ({ code, reason, sub, jti, sid, ...clients.readQuietly(client) }))
 }
 
+/** Runs a check, and emits `rejected` if it refuses the token. */
+export async function reportingRejection<Value>(
+  authenticator: Pick<Authenticator, 'emit' | 'clients'>,
+  facts: RejectionFacts,
+  check: () => Promise<Value>,
+): Promise<Value> {
+  try {
+    return await check()
+  } catch (error) {
+    reportRejection(authenticator, error, facts)
+    throw error
+  }
+}
+
 /** What is known about a refusal. */
 export interface RejectionFacts {
   /** Of the token, if it is genuine. */

@@ -49,42 +49,37 @@ export interface RegisterTokenBlocklist<Payload = TokenPayload> {
   ): TypedPropertyDescriptor<Method> | void
 }
 
-/** The one place that holds an application's callback; registering again replaces it. */
-export class Blocklist {
-  #callback: TokenBlocklistCallback | null = null
+/** Holds an application's callback. */
+export interface Blocklist {
+  /** A plain field, because every request reads it. Read it once per check: a replacement must not take effect half-way. */
+  readonly callback: TokenBlocklistCallback | null
+  /** Registers a callback and replaces the previous one. Works without `this`, which legacy decorators do not pass. */
+  readonly register: RegisterTokenBlocklist
+}
 
-  /** Read once per check, so that a replacement never takes effect half-way through one. */
-  get callback(): TokenBlocklistCallback | null {
-    return this.#callback
-  }
-
-  /** A bound function: legacy decorators call it without `this`. */
-  readonly register: RegisterTokenBlocklist = ((
-    first: unknown,
-    second?: unknown,
-    third?: unknown,
-  ): unknown => {
+/** A blocklist without a callback. */
+export function createBlocklist(): Blocklist {
+  const register = (first: unknown, second?: unknown, third?: unknown): unknown => {
     if (typeof second === 'string' || typeof second === 'symbol') {
       // The first argument is the class of a static method, and the prototype of an instance method.
-      this.#callback = parseCallback((third as PropertyDescriptor | undefined)?.value).bind(first)
+      blocklist.callback = parseCallback((third as PropertyDescriptor | undefined)?.value).bind(first)
       return undefined
     }
     const callback = parseCallback(first)
-    const context = isDecoratorContext(second) ? second : null
-    this.#callback = callback
-    return context === null ? first : this.#bindLater(callback, context)
-  }) as RegisterTokenBlocklist
-
-  // Registered unbound already: a method that needs its instance fails until there is one, and a check that fails
-  // refuses. A check that does not exist yet would let everything through.
-  #bindLater(callback: TokenBlocklistCallback, context: ClassMethodDecoratorContext): void {
-    const register = (owner: unknown): void => {
-      this.#callback = callback.bind(owner)
-    }
-    context.addInitializer(function (this: unknown) {
-      register(this)
+    // Registered unbound at first: a method that needs its instance fails until there is one, and a check that fails
+    // refuses. Without a callback, everything would pass.
+    blocklist.callback = callback
+    if (!isDecoratorContext(second)) return first
+    second.addInitializer(function (this: unknown) {
+      blocklist.callback = callback.bind(this)
     })
+    return undefined
   }
+  const blocklist = {
+    callback: null as TokenBlocklistCallback | null,
+    register: register as RegisterTokenBlocklist,
+  }
+  return blocklist
 }
 
 function parseCallback(value: unknown): TokenBlocklistCallback {

@@ -1,4 +1,4 @@
-import { ConfigurationError, RevocationUnavailableError } from '../errors.js'
+import { ConfigurationError, isTokenError, RevocationUnavailableError } from '../errors.js'
 import { monotonicNow } from '../time.js'
 import type { TokenSource } from '../tokens/token-source.js'
 import {
@@ -207,13 +207,13 @@ function createWatchers(replica: RevocationStore['replica']): Watchers {
   }
 }
 
-async function findFault(answer: Promise<unknown>): Promise<Error | null> {
+/** Why a promise rejects: the cause of an error of ours, or the error itself. `null` if it resolves. */
+export async function findFault(answer: Promise<unknown>): Promise<Error | null> {
   try {
     await answer
     return null
   } catch (error) {
-    const unavailable = error as RevocationUnavailableError
-    return unavailable.cause instanceof Error ? unavailable.cause : unavailable
+    return isTokenError(error) && error.cause instanceof Error ? error.cause : (error as Error)
   }
 }
 

@@ -4,7 +4,7 @@ import { isNonEmptyString } from '../tokens/payload.js'
 import { hasScopes, parseScopes } from '../tokens/scopes.js'
 import { ConfigurationError, isTokenError, SubjectNotFoundError } from '../errors.js'
 import { isJsonObject } from '../encoding.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { assertOptions } from '../options.js'
 import { mergeOptions, type PairTokenOptions } from './token-maker.js'
 
 /** What the tokens of a user contain. Members that are left out stay the same; `undefined` is a `TypeError`. */
@@ -97,24 +97,17 @@ async function callDescribeUser(
 
 const RULE = 'describeUser must return { claims, scopes }, or null for a user who may not log in'
 
-const NAMES: OptionNames<UserDescription> = {
-  claims: true,
-  scopes: true,
-  audience: true,
-  access: true,
-  refresh: true,
-}
+const MEMBERS: readonly string[] = ['claims', 'scopes', 'audience', 'access', 'refresh']
 const VALUES = ['claims', 'scopes', 'audience'] as const
 const EXPIRY = { expiresIn: true, expiresAt: true }
 
 // A forgotten `return` must not keep rights that were removed.
 function parseDescription(answer: unknown): UserDescription<object> {
   if (!isJsonObject(answer)) throw new TypeError(RULE)
-  const unknown = Object.keys(answer).find((name) => !Object.hasOwn(NAMES, name))
+  const unknown = Object.keys(answer).find((name) => !MEMBERS.includes(name))
   if (unknown !== undefined) {
-    const known = Object.keys(NAMES).join(', ')
     throw new TypeError(
-      `${RULE}: unknown member "${unknown}". Known members: ${known}. Put extra claims into claims`,
+      `${RULE}: unknown member "${unknown}". Known members: ${MEMBERS.join(', ')}. Put extra claims into claims`,
     )
   }
   // Neither must an unknown role: `scopes: SCOPES[user.role]`.

@@ -53,7 +53,7 @@ async function refreshView(tokens: RefreshingManager, view: RequestView): Promis
   } catch (error) {
     if (!isTokenError(error) || isOutage(error)) throw error
     const isSuperseded = error.code === 'REFRESH_SUPERSEDED'
-    if (!isSuperseded && !isOver(error.code)) return null
+    if (!isSuperseded && !OVER.includes(error.code)) return null
     const deletions = unsetCookies(tokens)
     return createRefreshed(isSuperseded ? [] : deletions, replace(view, cookieHeader, deletions))
   }
@@ -107,18 +107,14 @@ function isExpired(tokens: RefreshingManager, token: string): boolean {
   }
 }
 
+// A token that is refused for another reason may still be valid elsewhere: in an application with the same cookie names, or
+// once a clock is right again.
 const OVER: readonly TokenErrorCode[] = [
   'TOKEN_EXPIRED',
   'TOKEN_REVOKED',
   'REFRESH_TOKEN_REUSED',
   'SUBJECT_NOT_FOUND',
 ]
-
-// A token that is refused for another reason may still be valid elsewhere: in an application with the same cookie names,
-// or once a clock is right again.
-function isOver(code: string): boolean {
-  return (OVER as readonly string[]).includes(code)
-}
 
 // Applies `Set-Cookie` values to the cookies of a request, and returns its new `Cookie` header.
 function replace(view: RequestView, header: string, cookies: readonly string[]): string {

@@ -1,6 +1,5 @@
 import type { TokenConfig } from '../config/config.js'
 import type { Settings } from '../config/settings.js'
-import { isTokenError } from '../errors.js'
 import type { SessionClient } from '../events.js'
 import type { RequestSource } from '../http/request-source.js'
 import type { Authenticator } from '../requests/authenticate.js'
@@ -9,12 +8,14 @@ import type { Dependency, DependencyValue } from '../requests/dependencies.js'
 import type { FormatError } from '../requests/error-response.js'
 import { type IssuedJwt, type IssuedJwtOptions, verifyIssuedJwt } from '../requests/issued-jwt.js'
 import { compilePolicy } from '../requests/policy.js'
-import type { StoreConnection } from '../revocation/connect-store.js'
+import { findFault, type StoreConnection } from '../revocation/connect-store.js'
 import { parseText } from '../revocation/revocation.js'
 import type { ReplicaState, RevocationStore } from '../revocation/store.js'
 import type { Clock } from '../time.js'
+import type { BoundKey } from '../tokens/algorithms.js'
 import type { ClaimsInput, CreateTokenOptions } from '../tokens/create.js'
 import type { TokenPayload, TokenType } from '../tokens/payload.js'
+import type { IssuerSource } from '../tokens/token-source.js'
 import type { DescribeUser, UserDescriber } from './describe-user.js'
 import { readRevocableClaims } from './logout.js'
 import type { TokenMaker } from './token-maker.js'
@@ -85,13 +86,10 @@ type PayloadOf<Manager> = Manager extends { readonly accessTokenRequired: Depend
   : TokenPayload
 
 /** The parts that the internals of a manager need. */
-export interface InternalParts {
-  readonly config: TokenConfig
-  readonly formatError: FormatError | null
+interface InternalParts extends Pick<ManagerInternals, 'config' | 'formatError' | 'store'> {
   readonly authenticator: Authenticator
   readonly maker: TokenMaker
   readonly users: UserDescriber
-  readonly store: RevocationStore | null
 }
 
 /** Makes the internals of a manager available to `internalsOf`. */
@@ -128,63 +126,45 @@ function createInternals(parts: InternalParts): ManagerInternals {
       if (known === undefined) throw new TypeError('issuer must be one of the issuers of this manager')
       return known.subjectPrefix + parseText('sub', sub)
     },
-    inspect: () => inspect(config, settings, now(), store),
+    inspect: () => ({ config, store, ...inspect(settings, now()) }),
   }
 }
 
 /** What `tokenlib doctor` sees of a manager: the ids of keys, never the keys. */
-export interface ManagerInspection {
-  readonly config: TokenConfig
-  /** Every own key. */
-  readonly keys: readonly InspectedKey[]
+export interface ManagerInspection extends Pick<ManagerInternals, 'config' | 'store'> {
+  /** Every own key: whether it signs new tokens now, and whether its tokens are accepted now. */
+  readonly keys: readonly (Pick<BoundKey, 'kid' | 'algorithm'> & {
+    readonly signs: boolean
+    readonly isTrusted: boolean
+  })[]
   /** Why no key signs new tokens now, or `null`. */
   readonly missingKey: string | null
-  readonly issuers: readonly InspectedIssuer[]
-  readonly store: RevocationStore | null
-}
-
-/** One of the own keys of a manager. */
-export interface InspectedKey {
-  readonly kid: string
-  readonly algorithm: string
-  /** Whether it signs new tokens now. */
-  readonly signs: boolean
-  /** Whether its tokens are accepted now. */
-  readonly isTrusted: boolean
-}
-
-/** An issuer whose tokens a manager accepts. */
-export interface InspectedIssuer {
-  readonly issuer: string
-  readonly profile: string
-  readonly audience: readonly string[]
-  /** Loads its keys, or rejects with the reason. */
-  readonly loadKeys: () => Promise<void>
+  /** The issuers whose tokens the manager accepts. `loadKeys` rejects with the reason if it fails. */
+  readonly issuers: readonly (Pick<IssuerSource, 'issuer' | 'profile'> & {
+    readonly audience: readonly string[]
+    readonly loadKeys: () => Promise<void>
+  })[]
 }
 
 function inspect(
-  config: TokenConfig,
-  settings: Settings,
+  { keys, sources }: Settings,
   moment: number,
-  store: RevocationStore | null,
-): ManagerInspection {
-  const signing = settings.keys.signingKey(moment)
+): Pick<ManagerInspection, 'keys' | 'missingKey' | 'issuers'> {
+  const signing = keys.signingKey(moment)
   return {
-    config,
-    keys: settings.keys.verifying.map((key) => ({
+    keys: keys.verifying.map((key) => ({
       kid: key.kid,
       algorithm: key.algorithm,
       signs: key.kid === signing?.kid && key.algorithm === signing.algorithm,
-      isTrusted: settings.keys.isTrusted(key, moment),
+      isTrusted: keys.isTrusted(key, moment),
     })),
-    missingKey: signing === null ? settings.keys.explainMissingKey(moment) : null,
-    issuers: [...settings.sources.issuers.values()].map(({ issuer, profile, rules, keys }) => ({
+    missingKey: signing === null ? keys.explainMissingKey(moment) : null,
+    issuers: [...sources.issuers.values()].map(({ issuer, profile, rules, keys: { loader } }) => ({
       issuer,
       profile,
       audience: rules.audience,
-      loadKeys: async () => keys.loader?.ready(),
+      loadKeys: async () => loader?.ready(),
     })),
-    store,
   }
 }
 
@@ -209,22 +189,14 @@ export async function readHealth(
   store: StoreConnection | null,
   maker: Pick<TokenMaker, 'assertSignerAvailable'>,
 ): Promise<ManagerHealth> {
-  const [found, signerError] = await Promise.all([store?.health() ?? WITHOUT_STORE, findSignerFault(maker)])
-  const { checkError, writeError, responseTimeMs, replica } = found
+  const [found, signerError] = await Promise.all([
+    store?.health() ?? null,
+    findFault(maker.assertSignerAvailable()),
+  ])
+  const { checkError = null, writeError = null, responseTimeMs = null, replica = null } = found ?? {}
   const error = checkError ?? writeError ?? signerError
   const canCheck = checkError === null
   const canWrite = writeError === null && signerError === null
   const status = !canCheck ? 'down' : canWrite ? 'up' : 'degraded'
   return { status, canCheck, canWrite, responseTimeMs, error, replica }
-}
-
-const WITHOUT_STORE = { checkError: null, writeError: null, responseTimeMs: null, replica: null }
-
-async function findSignerFault(maker: Pick<TokenMaker, 'assertSignerAvailable'>): Promise<Error | null> {
-  try {
-    await maker.assertSignerAvailable()
-    return null
-  } catch (error) {
-    return isTokenError(error) && error.cause instanceof Error ? error.cause : (error as Error)
-  }
 }

@@ -1,23 +1,11 @@
 import { CsrfError, isOutage, isTokenError } from '../errors.js'
-import {
-  assertClaims,
-  type ClaimRules,
-  type StandardClaims,
-  type TokenPayload,
-  type TokenType,
-} from '../tokens/payload.js'
+import { assertClaims, type StandardClaims, type TokenPayload, type TokenType } from '../tokens/payload.js'
 import { readCookieValues } from '../http/credentials.js'
 import { assertCsrf, isFromOrigin } from '../http/csrf.js'
-import {
-  readCookieHeader,
-  type ReadingRules,
-  readToken,
-  RequestToken,
-  type TokenPlace,
-} from '../http/read-token.js'
+import { readCookieHeader, type ReadingRules, readToken, RequestToken } from '../http/read-token.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { RequestView } from '../http/view.js'
-import { type Authenticator, reportRejection } from '../requests/authenticate.js'
+import { type Authenticator, reportingRejection, reportRejection } from '../requests/authenticate.js'
 import { observeCheck } from '../requests/observe-check.js'
 import type { VerifiedToken } from '../requests/verified-tokens.js'
 import {
@@ -94,50 +82,36 @@ function isPayload(source: RequestSource | LogoutPayload): source is LogoutPaylo
   return [jti, sid, sub].some((claim) => typeof claim === 'string')
 }
 
-async function endSessions(asked: AskedRevocation, view: RequestView): Promise<TokenPayload | null> {
-  const { authenticator } = asked
-  const { genuine, unavailable } = await readLogoutTokens(authenticator, view)
-  const sessions = new Map(genuine.map((token) => [token.session, token]))
-  for (const { claims, issuer } of sessions.values()) await endSession(asked, claims, [issuer])
-  // Only after the others are logged out: missing keys of one issuer must not keep sessions of another alive.
-  if (unavailable !== null) {
-    reportRejection(authenticator, unavailable.error, { client: { request: view } })
-    throw unavailable.error
-  }
-  return genuine[0]?.claims ?? null
-}
-
-/** What was found in a request; `unavailable` if a token could not be verified because keys are missing. */
-interface LogoutTokens {
-  readonly genuine: readonly GenuineToken[]
-  readonly unavailable: { readonly error: unknown } | null
-}
-
 /**
- * Every token in a request that can be logged out: every genuine one, even if it is expired or revoked.
+ * Ends the session of every genuine token in a request, even if it is expired or revoked.
  *
  * A logout must work with an expired access token, with only the refresh token, next to invalid tokens, and a second time.
  * It only removes access, so it checks just two things: that a token is ours, or from an issuer for this application, and
  * that the request comes from the application itself.
  */
-async function readLogoutTokens(authenticator: Authenticator, view: RequestView): Promise<LogoutTokens> {
+async function endSessions(asked: AskedRevocation, view: RequestView): Promise<TokenPayload | null> {
+  const { authenticator } = asked
   const { reading } = authenticator.settings
-  let genuine: readonly GenuineToken[] = []
-  try {
-    const found = [
-      ...(await findTokens(view, 'access', reading)),
-      ...(await findTokens(view, 'refresh', reading)),
-    ]
-    const lookups = new Set<string>()
-    const opened = await Promise.allSettled(found.map((token) => openToken(authenticator, token, lookups)))
-    genuine = opened.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
-    const failed = opened.find((answer) => answer.status === 'rejected')
-    await assertOwnRequest(view, genuine, reading)
-    return { genuine, unavailable: failed === undefined ? null : { error: failed.reason } }
-  } catch (error) {
-    reportRejection(authenticator, error, { claims: genuine[0]?.claims, client: { request: view } })
-    throw error
+  const client = { request: view }
+  const found = [
+    ...(await findTokens(view, 'access', reading)),
+    ...(await findTokens(view, 'refresh', reading)),
+  ]
+  const lookups = new Set<string>()
+  const opened = await Promise.allSettled(found.map((token) => openToken(authenticator, token, lookups)))
+  const genuine = opened.flatMap((answer) => (answer.status === 'fulfilled' ? (answer.value ?? []) : []))
+  await reportingRejection(authenticator, { claims: genuine[0]?.claims, client }, () =>
+    assertOwnRequest(view, genuine, reading),
+  )
+  const sessions = new Map(genuine.map((token) => [token.session, token]))
+  for (const { claims, issuer } of sessions.values()) await endSession(asked, claims, [issuer])
+  // Only after the others are logged out: missing keys of one issuer must not keep sessions of another alive.
+  const failed = opened.find((answer) => answer.status === 'rejected')
+  if (failed !== undefined) {
+    reportRejection(authenticator, failed.reason, { client })
+    throw failed.reason as Error
   }
+  return genuine[0]?.claims ?? null
 }
 
 interface GenuineToken {
@@ -158,27 +132,19 @@ async function findTokens(
   type: TokenType,
   reading: ReadingRules,
 ): Promise<readonly RequestToken[]> {
-  const found: RequestToken[] = []
+  const found: (RequestToken | null)[] = []
   for (const location of reading.locations[type]) {
     try {
-      found.push(...(await readPlace(view, { type, location }, reading)))
+      if (location === 'cookies') found.push(...readCookies(view, type, reading))
+      else found.push(await readToken(view, [{ type, location }], reading))
     } catch (error) {
       if (!isRefusal(error)) throw error
     }
   }
-  return found
+  return found.filter((token) => token !== null)
 }
 
-async function readPlace(
-  view: RequestView,
-  place: TokenPlace,
-  reading: ReadingRules,
-): Promise<readonly RequestToken[]> {
-  const { type, location } = place
-  if (location !== 'cookies') {
-    const token = await readToken(view, [place], reading)
-    return token === null ? [] : [token]
-  }
+function readCookies(view: RequestView, type: TokenType, reading: ReadingRules): readonly RequestToken[] {
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[type])
   const csrf = view.header(reading.csrf.headerName.toLowerCase())
   return values
@@ -224,18 +190,15 @@ async function openGenuine(
     await verifier.loadCertainKeys(token, now(), lookups)
     const opened = verifier.open(token, now(), true)
     const { claims, source } = opened
-    if (source.issuer !== null) assertClaims(claims, toAddressRules(source.rules), now() / 1000)
+    // Ignore tokens that an issuer made for another application. Nothing else matters here: even a token that is not valid
+    // yet would be accepted later.
+    const rules = { ...source.rules, leeway: Infinity, maxAge: null, requiredClaims: [] }
+    if (source.issuer !== null) assertClaims(claims, rules, now() / 1000)
     return opened
   } catch (error) {
     if (isRefusal(error)) return null
     throw error
   }
-}
-
-// Ignore tokens that an issuer made for another application. Nothing else matters here: even a token that is not valid yet
-// would be accepted later.
-function toAddressRules(rules: ClaimRules): ClaimRules {
-  return { ...rules, leeway: Infinity, maxAge: null, requiredClaims: [] }
 }
 
 // A page of another site cannot send us a header, a JSON body or a CSRF value. It can send a query, and the browser adds

@@ -4,16 +4,15 @@ import { RevokedTokenError, SubjectNotFoundError } from '../errors.js'
 import { kindOf, type OptionKinds, parseOptions } from '../options.js'
 import { settleQuietly } from '../runtime.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
-import type { StoreConnection } from '../revocation/connect-store.js'
+import { requireSessions, requireStore } from '../revocation/connect-store.js'
 import { CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
-import type { StoredSessions } from '../revocation/stored-sessions.js'
 import { monotonicNow } from '../time.js'
 import {
   type Authenticator,
   authenticateToken,
   findingsOf,
   findToken,
-  reportRejection,
+  reportingRejection,
 } from '../requests/authenticate.js'
 import type { PlannedTokens, UserDescriber } from './describe-user.js'
 import { observeCheck } from '../requests/observe-check.js'
@@ -34,22 +33,22 @@ const REFRESH_OPTIONS: OptionKinds<RefreshOptions> = {
   access: kindOf('an object', () => true),
 }
 
-/** The parts that a refresh needs. */
-export interface RefreshParts {
+/** The parts that sessions need. */
+export interface SessionParts {
   readonly authenticator: Authenticator
   readonly maker: TokenMaker
-  readonly store: StoreConnection
-  readonly sessions: StoredSessions
   readonly users: UserDescriber
 }
 
 /** New tokens for a refresh token, or for the refresh token in a request. */
-export function refreshPair(
-  parts: RefreshParts,
+export async function refreshPair(
+  parts: SessionParts,
   source: RequestSource | string,
   options: RefreshOptions,
 ): Promise<RefreshedTokens> {
-  return observeCheck(parts.authenticator.observers, {
+  const { store, observers } = parts.authenticator
+  requireSessions(store, 'sessions.refresh')
+  return observeCheck(observers, {
     kind: 'refresh',
     run: () => rotatePair(parts, source, options),
     readSubject: () => null,
@@ -67,7 +66,7 @@ export function isTooLate(made: RefreshedTokens): boolean {
 const deadlines = new WeakMap<RefreshedTokens, number>()
 
 async function rotatePair(
-  { authenticator, maker, store, sessions, users }: RefreshParts,
+  { authenticator, maker, users }: SessionParts,
   source: RequestSource | string,
   refreshOptions: RefreshOptions,
 ): Promise<RefreshedTokens> {
@@ -78,6 +77,8 @@ async function rotatePair(
     )
   }
   const { settings } = authenticator
+  const store = requireStore(authenticator.store, 'sessions.refresh')
+  const sessions = requireSessions(store, 'sessions.refresh')
   const policy = {
     ...compilePolicy({ type: 'refresh', issuer: [OWN] }, settings.reading.locations),
     isRotation: true,
@@ -130,12 +131,7 @@ async function rotatePair(
   // Other dependencies of the request share the outcome of the rotation.
   const tokens = rotate()
   findings.presented = settleQuietly(tokens.then(() => undefined))
-  try {
-    return await tokens
-  } catch (error) {
-    reportRejection(authenticator, error, { claims: verified.claims, client: from })
-    throw error
-  }
+  return reportingRejection(authenticator, { claims: verified.claims, client: from }, () => tokens)
 }
 
 // The claims of the refresh token, if there is no describeUser.

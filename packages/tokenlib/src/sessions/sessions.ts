@@ -1,4 +1,4 @@
-import type { LoginFailure, SessionClient } from '../events.js'
+import type { LoginFailure } from '../events.js'
 import type { RequestSource } from '../http/request-source.js'
 import {
   assertOptions,
@@ -10,8 +10,8 @@ import {
   parseOptions,
   required,
 } from '../options.js'
-import { type Authenticator, reportRejection } from '../requests/authenticate.js'
-import { requireSessions, type StoreConnection } from '../revocation/connect-store.js'
+import { type Authenticator, reportingRejection } from '../requests/authenticate.js'
+import { requireSessions } from '../revocation/connect-store.js'
 import { parseText } from '../revocation/revocation.js'
 import { clean, CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
 import { MAX_SESSION_LIMIT, type SessionInfo, type WhenFull } from '../revocation/session-store.js'
@@ -19,11 +19,10 @@ import type { ListSessionsOptions } from '../revocation/stored-sessions.js'
 import { type ClaimsInput, TOKEN_OPTIONS } from '../tokens/create.js'
 import type { JsonClaims } from '../tokens/extra-claims.js'
 import type { StandardClaims } from '../tokens/payload.js'
-import type { PlannedTokens, UserDescriber } from './describe-user.js'
-import { type RefreshOptions, refreshPair } from './refresh.js'
+import { type RefreshOptions, refreshPair, type SessionParts } from './refresh.js'
 import { revokeSessions } from './revoke.js'
 import { type RevokeOptions, runRevocation } from './run-revocation.js'
-import type { PairTokenOptions, RefreshedTokens, TokenMaker, TokenPair } from './token-maker.js'
+import type { PairTokenOptions, RefreshedTokens, TokenPair } from './token-maker.js'
 
 /** Opens, refreshes, lists and ends sessions. */
 export interface Sessions<Input extends object = JsonClaims> {
@@ -43,13 +42,6 @@ export interface Sessions<Input extends object = JsonClaims> {
   reportFailedLogin(failed: FailedLogin): void
 }
 
-/** The parts that sessions need. */
-export interface SessionParts {
-  readonly maker: TokenMaker
-  readonly users: UserDescriber
-  readonly authenticator: Authenticator
-}
-
 /** `tokens.sessions` of a manager. */
 export function createSessions<Input extends object>(parts: SessionParts): Sessions<Input> {
   const { authenticator } = parts
@@ -57,10 +49,7 @@ export function createSessions<Input extends object>(parts: SessionParts): Sessi
 
   return {
     open: (claims, options = {}) => openSession(parts, claims, options),
-    async refresh(source, options = {}) {
-      const sessions = requireSessions(store, 'sessions.refresh')
-      return refreshPair({ ...parts, store: store as StoreConnection, sessions }, source, options)
-    },
+    refresh: (source, options = {}) => refreshPair(parts, source, options),
     async list(uid, options = {}) {
       return requireSessions(store, 'sessions.list').list(uid, options)
     },
@@ -129,9 +118,11 @@ async function openSession(
     maxSessions === undefined ? (store?.sessions ?? null) : requireSessions(store, 'maxSessions')
   const limit = maxSessions === undefined ? null : { max: maxSessions, whenFull: whenFull ?? 'endOldest' }
   const client = clients.read({ request, ip, userAgent })
+  const rejected = { claims: { sub: given?.uid }, client: { request, ip, userAgent } }
   // Before the claims are checked: describeUser may complete them.
-  const described = await describe({ users, authenticator }, { input: given, options: givenOptions }, client)
-  const { input: claims, options: tokenOptions } = described
+  const { input: claims, options: tokenOptions } = await reportingRejection(authenticator, rejected, () =>
+    users.describe({ input: given, options: givenOptions }, 'login'),
+  )
   const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember })
   // Before the session is opened, or it could end up without tokens. A login with a limit may also end another session,
   // which cannot be undone, so the signer has to work right now.
@@ -146,21 +137,6 @@ async function openSession(
   }
   emit('loggedIn', () => ({ sub: claims.uid, sid: session.sid, ...client }))
   return pair
-}
-
-async function describe(
-  { users, authenticator }: Pick<SessionParts, 'users' | 'authenticator'>,
-  planned: PlannedTokens,
-  client: SessionClient,
-): Promise<PlannedTokens> {
-  try {
-    return await users.describe(planned, 'login')
-  } catch (error) {
-    const { ip, userAgent } = client
-    const from = { ip: ip ?? undefined, userAgent: userAgent ?? undefined }
-    reportRejection(authenticator, error, { claims: { sub: planned.input.uid }, client: from })
-    throw error
-  }
 }
 
 /** A login that failed, for the event `loginFailed`. */

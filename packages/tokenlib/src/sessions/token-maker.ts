@@ -13,14 +13,13 @@ import { createId, createTimedId, type RandomBytes } from '../tokens/ids.js'
 import type { TokenType } from '../tokens/payload.js'
 import { isJsonObject, isWithinJsonLimits, toBase64url } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
-import type { TokenEmitter } from '../events.js'
 import type { BoundKey } from '../tokens/algorithms.js'
 import { encodeHeader, measureCompact, signCompact } from '../tokens/compact.js'
 import { type SigningKey, signCompactAsync } from '../tokens/external-signer.js'
 import { assertOptions } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
-import { type Clock, toEpochSeconds } from '../time.js'
-import type { Settings } from '../config/settings.js'
+import type { Authenticator } from '../requests/authenticate.js'
+import { toEpochSeconds } from '../time.js'
 
 /** Options for both tokens of a pair; those under `access` and `refresh` win for that one. */
 export interface PairTokenOptions extends CreateTokenOptions {
@@ -44,11 +43,14 @@ export interface TokenPair extends RefreshedTokens {
 /** Creates tokens. Everything async works with every key, and rejects with `KeysUnavailableError` if a signer fails. */
 export interface TokenMaker {
   /** Throws `ConfigurationError` if the key signs asynchronously. */
-  createToken(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): string
+  createToken(
+    type: TokenType,
+    input: ClaimsInput,
+    options?: CreateTokenOptions,
+    session?: SessionClaims | null,
+  ): string
   createTokenAsync(type: TokenType, input: ClaimsInput, options?: CreateTokenOptions): Promise<string>
   /** Both tokens of a session; without a CSRF value in it, they share a new one. */
-  createPair(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): TokenPair
-  /** The same; requests both signatures in parallel. */
   signPair(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): Promise<TokenPair>
   /** The same without a refresh token. */
   signAccess(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): Promise<RefreshedTokens>
@@ -71,21 +73,14 @@ export interface PairPlan {
 }
 
 /** The parts that a maker needs. */
-export interface TokenMakerOptions {
-  readonly settings: Settings
-  readonly now: Clock
+export interface TokenMakerParts extends Pick<Authenticator, 'settings' | 'store' | 'now' | 'emit'> {
   readonly random: RandomBytes
-  readonly emit: TokenEmitter['emit']
-  /** The start of a token created at `at`, in epoch milliseconds: later than every earlier revocation. */
-  startToken(at: number): number
-  /** Called with the expiry of each token without a stored session: epoch seconds, or `null` for never. */
-  onExpiry(expiresAt: number | null): void
 }
 
 /** A maker for one configuration. */
-export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
-  const { settings, now, random, emit } = parts
+export function createTokenMaker({ settings, store, now, emit, random }: TokenMakerParts): TokenMaker {
   const { creation, keys, maxTokenLength } = settings
+  const toStart = (at: number): number => store?.revoker.startToken(at) ?? at
   // The encoded header is the same for every token of a type and key, unless it has extra headers.
   const last: { [Type in TokenType]?: { readonly key: BoundKey; readonly header: string } } = {}
 
@@ -122,7 +117,7 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
     session: SessionClaims | null,
   ): UnsignedToken => {
     const at = now()
-    const start = session === null ? parts.startToken(at) : at
+    const start = session === null ? toStart(at) : at
     const claims = createClaims(type, input, options, creation[type], { now: at, start, random, session })
     if (settings.sources.issuers.has(claims['iss'] as string)) {
       throw new TypeError(
@@ -157,20 +152,8 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
   // Called once a token is signed, before the caller gets it.
   const report = ({ type, sub, session, claims }: UnsignedToken): void => {
     const { jti, exp: expiresAt = null } = claims as { jti: string; exp?: number }
-    if (session?.limitExpiry === undefined) parts.onExpiry(expiresAt)
+    if (session?.limitExpiry === undefined) store?.expect(expiresAt)
     emit('issued', () => ({ type, sub, jti, sid: session?.sid ?? null, expiresAt }))
-  }
-
-  const sign = (token: UnsignedToken): string => {
-    const { key, signingInput } = token
-    if (key.external !== null) {
-      throw new ConfigurationError(
-        `The key ${JSON.stringify(key.kid)} signs asynchronously: use sessions.open(), which waits for it`,
-      )
-    }
-    const signed = signCompact(key, signingInput)
-    report(token)
-    return signed
   }
 
   const signAsync = async (tokens: readonly UnsignedToken[]): Promise<readonly string[]> => {
@@ -182,21 +165,29 @@ export function createTokenMaker(parts: TokenMakerOptions): TokenMaker {
   }
 
   return {
-    createToken(type, input, options = {}) {
-      const method = type === 'access' ? 'createAccessToken()' : 'createRefreshToken()'
-      assertOptions(method, options, TOKEN_OPTIONS)
-      return sign(prepare(type, input, options, null))
+    createToken(type, input, options = {}, session = null) {
+      assertOptions(
+        type === 'access' ? 'createAccessToken()' : 'createRefreshToken()',
+        options,
+        TOKEN_OPTIONS,
+      )
+      const token = prepare(type, input, options, session)
+      const { key, signingInput } = token
+      if (key.external !== null) {
+        throw new ConfigurationError(
+          `The key ${JSON.stringify(key.kid)} signs asynchronously: use sessions.open(), which waits for it`,
+        )
+      }
+      const signed = signCompact(key, signingInput)
+      report(token)
+      return signed
     },
     async createTokenAsync(type, input, options = {}) {
       assertOptions('createToken()', options, TOKEN_OPTIONS)
       const [token = ''] = await signAsync([prepare(type, input, options, null)])
       return token
     },
-    startSession: () => ({ sid: createTimedId(parts.startToken(now()), random) }),
-    createPair(input, options, session) {
-      const [access, refresh] = preparePair(input, options, session)
-      return { accessToken: sign(access), refreshToken: sign(refresh), tokenType: 'bearer' }
-    },
+    startSession: () => ({ sid: createTimedId(toStart(now()), random) }),
     async signPair(input, options, session) {
       const [accessToken = '', refreshToken = ''] = await signAsync(preparePair(input, options, session))
       return { accessToken, refreshToken, tokenType: 'bearer' }

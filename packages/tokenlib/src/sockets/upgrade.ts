@@ -10,6 +10,7 @@ import {
   authenticateToken,
   nameScopes,
   type RejectionFacts,
+  reportingRejection,
   reportRejection,
   verifyLoaded,
 } from '../requests/authenticate.js'
@@ -100,7 +101,7 @@ export async function authenticateUpgrade(
   const client = { request: view }
 
   const check = async (): Promise<AuthenticatedUpgrade> => {
-    const { token, protocol } = await reported(authenticator, { client }, async () => {
+    const { token, protocol } = await reportingRejection(authenticator, { client }, async () => {
       const found = readUpgradeToken(view, demands.type, origins, reading)
       if (found === null) throw new MissingTokenError('No token found in the WebSocket handshake')
       return found
@@ -112,7 +113,7 @@ export async function authenticateUpgrade(
     const { payload, claims } = verified
     const followed =
       sessions &&
-      (await reported(authenticator, { claims, client }, () =>
+      (await reportingRejection(authenticator, { claims, client }, () =>
         followSession(authenticator, sessions, verified, now),
       ))
     const upgrade = { payload, token: Object.freeze(token), protocol }
@@ -180,7 +181,7 @@ export async function recheckToken(
   }
   await observeCheck(authenticator.observers, {
     kind: 'recheck',
-    run: () => reported(authenticator, toFacts(upgrade), check),
+    run: () => reportingRejection(authenticator, toFacts(upgrade), check),
     readSubject: () => upgrade.payload.sub,
   })
 }
@@ -188,19 +189,6 @@ export async function recheckToken(
 /** What is known of a handshake, or `null` for a copy of one. */
 export function readAccepted(upgrade: AuthenticatedUpgrade): AcceptedUpgrade | null {
   return accepted.get(upgrade) ?? null
-}
-
-async function reported<Value>(
-  authenticator: Authenticator,
-  facts: RejectionFacts,
-  check: () => Promise<Value>,
-): Promise<Value> {
-  try {
-    return await check()
-  } catch (error) {
-    reportRejection(authenticator, error, facts)
-    throw error
-  }
 }
 
 function toFacts(upgrade: AuthenticatedUpgrade): RejectionFacts {

@@ -97,19 +97,18 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
         now: () => clock() + shift * 1000,
         random: systemRandom,
         emit: () => undefined,
-        startToken: (at) => at,
-        onExpiry: () => undefined,
+        store: null,
       })
-      const { accessToken, refreshToken } = maker.createPair(
+      const token = maker.createToken(
+        flags.type ?? 'access',
         given,
         {
           ...(flags.expired && { expiresIn: HOUR / 2 }),
           ...(flags.scopes && { scopes: flags.scopes }),
-          access: { fresh: flags.notFresh !== true },
+          fresh: flags.notFresh !== true,
         },
         maker.startSession(),
       )
-      const token = flags.type === 'refresh' ? refreshToken : accessToken
       if (flags.revoked) revoked.add(token)
       return token
     },
