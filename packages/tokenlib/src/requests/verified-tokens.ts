@@ -14,7 +14,7 @@ import {
 } from '../tokens/payload.js'
 import type { KeyLoader, TokenSource } from '../tokens/token-source.js'
 import { findSourceSigner, parseUnverifiedJwt, type UnverifiedJwt } from '../tokens/token-sources.js'
-import type { RevocableToken } from '../revocation/connect-store.js'
+import type { RevocableToken } from '../revocation/revocation.js'
 import { createRecentTokens, createSightings } from './recent-tokens.js'
 import type { Settings } from '../config/settings.js'
 

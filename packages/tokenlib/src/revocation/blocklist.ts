@@ -107,19 +107,36 @@ export interface CheckedToken {
 export async function callBlocklist(
   isRevoked: TokenBlocklistCallback,
   token: string,
-  checked: CheckedToken,
-  origin: CallbackOrigin,
+  { payload, header }: CheckedToken,
+  { location, view }: CallbackOrigin,
   timeoutMs: number,
 ): Promise<boolean> {
-  const context = new CallbackContext(checked, origin)
+  let controller: AbortController | undefined
+  let reason: Error | undefined
   const createTooLate = (): Error =>
     new Error(`The revocation callback did not answer within ${timeoutMs} ms`)
+  const abort = (): Error => {
+    reason = createTooLate()
+    controller?.abort(reason)
+    return reason
+  }
+  const context: RevocationContext = {
+    payload,
+    header,
+    type: payload.type,
+    location,
+    request: view && Object.freeze(new CallbackRequest(view)),
+    // Created only for a callback that reads it: most do not, and this runs for every request.
+    get signal() {
+      controller ??= new AbortController()
+      if (reason !== undefined) controller.abort(reason)
+      return controller.signal
+    },
+  }
   const startedAt = monotonicNow()
   try {
     const pending = isRevoked(token, context)
-    const answer: unknown = isPromise(pending)
-      ? await withDeadline(pending, timeoutMs, () => context.abort(createTooLate()))
-      : pending
+    const answer: unknown = isPromise(pending) ? await withDeadline(pending, timeoutMs, abort) : pending
     // A busy process takes an answer before it looks at the timer that should have ended the wait.
     if (monotonicNow() - startedAt > timeoutMs) throw createTooLate()
     if (typeof answer === 'boolean') return answer
@@ -130,39 +147,8 @@ export async function callBlocklist(
   }
 }
 
-// The signal is made only for a callback that asks for it: most do not, and this is done for every request.
-class CallbackContext implements RevocationContext {
-  readonly payload: TokenPayload
-  readonly header: JwsHeader
-  readonly type: TokenType
-  readonly location: TokenLocation | null
-  readonly request: RevocationRequest | null
-  #controller: AbortController | undefined
-  #reason: Error | undefined
-
-  constructor({ payload, header }: CheckedToken, { location, view }: CallbackOrigin) {
-    this.payload = payload
-    this.header = header
-    this.type = payload.type
-    this.location = location
-    this.request = view && Object.freeze(new CallbackRequest(view))
-  }
-
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController()
-    if (this.#reason !== undefined) this.#controller.abort(this.#reason)
-    return this.#controller.signal
-  }
-
-  abort(reason: Error): Error {
-    this.#reason = reason
-    this.#controller?.abort(reason)
-    return reason
-  }
-}
-
-// The view is private: a member that were replaced there would be found by every dependency of the route. A body that a
-// parser has left belongs to the route, which is why there is none here.
+// The view is private: every dependency of the route would see a member that the callback replaced. There is no body here,
+// because a body that a parser has left belongs to the route.
 class CallbackRequest implements RevocationRequest {
   readonly #view: RequestView
 

@@ -1,13 +1,13 @@
 import { ConfigurationError, isTokenError, RevocationUnavailableError } from '../errors.js'
 import { monotonicNow } from '../time.js'
-import type { TokenSource } from '../tokens/token-source.js'
 import {
   addDuration,
   FOREVER,
   isRevokedBy,
-  type RevocableIds,
+  type RevocableToken,
   type RevocationKey,
   revocationKeys,
+  type TokenLookup,
 } from './revocation.js'
 import { createRevoker, type Revoker, toName } from './revoker.js'
 import {
@@ -33,8 +33,12 @@ export interface StoreConnection {
   readonly sessions: StoredSessions | null
   /** Resolves once the store is prepared. Waits a few seconds for it, then rejects with the reason. */
   ready(): Promise<void>
-  /** Calls the store, within the deadline. Never rejects. */
-  health(): Promise<StoreHealth>
+  /** Calls the store, within the deadline: why tokens cannot be checked, and why it takes no writes. Never rejects. */
+  health(): Promise<{
+    readonly checkError: Error | null
+    readonly writeError: Error | null
+    readonly responseTimeMs: number
+  }>
   /** The state of this process's replica; `null` without a replica. */
   readReplica(): ReplicaState | null
   /** Resolves once every process refuses what this one has revoked; `null` if the bound is not known. */
@@ -46,35 +50,6 @@ export interface StoreConnection {
   /** Closes the store after a last attempt to write what is waiting; every later call is refused. */
   close(): Promise<void>
   readonly isClosed: boolean
-}
-
-/** What the revocation of a token depends on. */
-export interface RevocableToken extends RevocableIds {
-  readonly source: Pick<TokenSource, 'revokedBy' | 'lifeOf'>
-  /** What its store looks up. `null` for a token that is remembered: the first check sets it. Left out for others. */
-  lookup?: TokenLookup | null
-}
-
-/** What a store looks up for a token. */
-export interface TokenLookup {
-  readonly keys: readonly RevocationKey[]
-  /** When its session began; epoch milliseconds. */
-  readonly start: number
-  /** From its start to the last moment it can verify, in milliseconds. */
-  readonly lifetime: number
-  /** Whether it is revoked, if the store can tell synchronously. */
-  isRevokedNow: (() => unknown) | null
-}
-
-/** What a store can be used for now. */
-export interface StoreHealth {
-  /** Why tokens cannot be checked, or `null`. */
-  readonly checkError: Error | null
-  /** Why the store takes no writes, or `null`. */
-  readonly writeError: Error | null
-  /** How long the store took to answer or fail, in milliseconds. */
-  readonly responseTimeMs: number
-  readonly replica: ReplicaState | null
 }
 
 /** How a manager is connected to its store. */
@@ -161,8 +136,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
         replica?.readState().isFresh === true ? null : findFault(client.lookup([{ kind: 'all', id: '' }], 0)),
         findFault(client.call('health', (target) => target.revoke([]))),
       ])
-      const responseTimeMs = monotonicNow() - startedAt
-      return { checkError, writeError, responseTimeMs, replica: replica?.readState() ?? null }
+      return { checkError, writeError, responseTimeMs: monotonicNow() - startedAt }
     },
     readReplica: () => replica?.readState() ?? null,
     waitForOthers: replica === undefined ? null : replica.waitForOthers,

@@ -1,8 +1,6 @@
 import { ConfigurationError, SessionLimitError } from '../errors.js'
 import type { SessionClient, TokenEmitter } from '../events.js'
 import { IS_WORKERD, nextTurn, startTimer } from '../runtime.js'
-import { toRevocationKey } from './revocation.js'
-import type { Revoker } from './revoker.js'
 import { parseOpened, parseOpening } from './session-answers.js'
 import type {
   LimitedOpening,
@@ -22,42 +20,21 @@ export interface Opening {
   readonly lifetime: number
 }
 
-/** Opens sessions in a store. A session that was opened too late for its login is revoked again. */
-export interface SessionOpener {
-  /** Opens a session; `SessionLimitError` if a limit refuses it. */
-  open(opening: Opening, limit: OpeningLimit | null): Promise<OpenedSession>
-  /** Revokes a session that nobody has tokens of; `expiresAt` is in epoch milliseconds. Never rejects. */
-  discard(sid: string, expiresAt: number): Promise<void>
-}
-
-/** What sessions are opened by. */
-export interface OpenerRules {
-  readonly emit: TokenEmitter['emit']
-  /** How long a session may go unused; milliseconds, or `FOREVER`. */
-  readonly idleMs: number
-}
-
 // A login with a limit may wait for others for this part of its time. The rest is for the store: if its answer is too
 // late, it has ended sessions for a login that was refused.
 const WAITING_PART = 0.75
 
-/** An opener for one store. */
-export function createSessionOpener(
-  client: StoreClient,
-  { emit, idleMs }: OpenerRules,
-  revoker: Revoker,
-  store: RevocationStore,
-): SessionOpener {
-  const takeTurn = createTurns()
+/** Opens a session; `SessionLimitError` if a limit refuses it. */
+export type OpenSession = (opening: Opening, limit: OpeningLimit | null) => Promise<OpenedSession>
 
-  // Nobody has its tokens, but it would be listed, and count for the limit.
-  const discard: SessionOpener['discard'] = async (sid, expiresAt) => {
-    try {
-      await revoker.write([{ ...toRevocationKey('session', sid), expiresAt }])
-    } catch {
-      // It ends unused.
-    }
-  }
+/** Opens sessions in a store. A session that was opened too late for its login is passed to `discard`. */
+export function createOpener(
+  client: StoreClient,
+  store: RevocationStore,
+  { emit, idleMs }: { readonly emit: TokenEmitter['emit']; readonly idleMs: number },
+  discard: (sid: string, expiresAt: number) => Promise<void>,
+): OpenSession {
+  const takeTurn = createTurns()
 
   const callStore = async (
     { session, lifetime }: Opening,
@@ -122,20 +99,17 @@ export function createSessionOpener(
       return { ...opened, outcome: 'opened', ended: [] }
     })
 
-  return {
-    discard,
-    async open(opening, limit) {
-      // Outside of the call: a store that cannot enforce a limit is not an outage.
-      if (limit !== null) limitedSessionsOf(store)
-      // Each call ends a bounded number of sessions, and has a deadline of its own.
-      for (;;) {
-        const answer = await (limit === null ? openUnlimited(opening) : openLimited(opening, limit))
-        if (answer.outcome === 'opened') return answer
-        if (answer.outcome === 'full') throw new SessionLimitError(limit?.max ?? 0)
-        // A store in this process does not pause by itself.
-        await nextTurn()
-      }
-    },
+  return async (opening, limit) => {
+    // Outside of the call: a store that cannot enforce a limit is not an outage.
+    if (limit !== null) limitedSessionsOf(store)
+    // Each call ends a bounded number of sessions, and has a deadline of its own.
+    for (;;) {
+      const answer = await (limit === null ? openUnlimited(opening) : openLimited(opening, limit))
+      if (answer.outcome === 'opened') return answer
+      if (answer.outcome === 'full') throw new SessionLimitError(limit?.max ?? 0)
+      // A store in this process does not pause by itself.
+      await nextTurn()
+    }
   }
 }
 

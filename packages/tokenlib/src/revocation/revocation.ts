@@ -105,8 +105,8 @@ export function parseText(name: string, value: unknown): string {
   return value
 }
 
-/** What a token can be revoked by. */
-export interface RevocableIds {
+/** What the revocation of a token depends on. */
+export interface RevocableToken {
   readonly payload: TokenPayload
   /**
    * The names that the source of the token has for its user. Not the `sub` of the payload: another service on the same
@@ -115,6 +115,23 @@ export interface RevocableIds {
   readonly subjects: readonly string[]
   /** The ids of the key that verified it. */
   readonly kids: readonly string[]
+  readonly source: Pick<TokenSource, 'revokedBy' | 'lifeOf'>
+  /** What its store looks up. `null` for a token that is remembered: the first check sets it. Left out for others. */
+  lookup?: TokenLookup | null
+}
+
+/** What a store looks up for a token. */
+export interface TokenLookup {
+  readonly keys: readonly RevocationKey[]
+  /** When its session began; epoch milliseconds. */
+  readonly start: number
+  /** From its start to the last moment it can verify, in milliseconds. */
+  readonly lifetime: number
+  /** Whether it is revoked, if the store can tell synchronously. */
+  isRevokedNow: (() => unknown) | null
+}
+
+type RevocableIds = Pick<RevocableToken, 'payload' | 'subjects' | 'kids'> & {
   readonly source: Pick<TokenSource, 'revokedBy'>
 }
 

@@ -52,7 +52,7 @@ export interface Replica {
   readState(): ReplicaState
   /** Resolves when the first read is complete; rejects when it fails. */
   ready(): Promise<void>
-  /** Calls a listener with the revocations that arrive; returns a function that ends that. */
+  /** Calls a listener with the revocations that arrive. Returns an unsubscribe function. */
   subscribe(listener: (entries: readonly Revocation[]) => void): () => void
   /** Refuses here what its store was not asked to revoke, or did not; it is written once the store answers again. */
   readonly keepUnsent: (batch: readonly Revocation[]) => void
@@ -87,7 +87,7 @@ export interface FeedPage {
   readonly entries: readonly Revocation[]
   /** Where to go on. */
   readonly next: Position
-  /** Whether there is more at once. */
+  /** Whether more can be read immediately. */
   readonly more: boolean
   /** The history before the position asked for is gone or is another one: keep what you have, and read from the start. */
   readonly reset: boolean
@@ -103,7 +103,7 @@ export interface LookupOptions {
 
 /** How long to wait for news. */
 export interface FeedOptions {
-  /** 0 answers at once. */
+  /** 0 answers immediately. */
   readonly waitMs: number
   readonly signal?: AbortSignal
 }
@@ -140,13 +140,13 @@ export interface RevocationStore {
    * several calls with the same first entry, in whichever processes, exactly one takes it. Durable like `revoke`.
    */
   claim(batch: readonly Revocation[]): Promise<Claimed>
-  /** An entry counts for as long as it is there, whatever its `until`. */
+  /** An existing entry counts, whatever its `until`. */
   readonly lookup: (keys: readonly RevocationKey[], options?: LookupOptions) => Promise<LookupAnswer>
   /**
-   * For a store that can answer at once; others leave it out. Made once for a verified token, and called for every
-   * request that brings it: whether one of the keys revokes a token that started at `start` (epoch milliseconds; a tie
-   * counts as revoked). Agrees with `lookup` at any time. Throws when it cannot tell, for example because the store is
-   * closed. It counts only beside the `lookup` that it was defined with: a store whose `lookup` was replaced is asked by that one.
+   * For a store that can answer synchronously; others leave it out. The result says whether one of the keys revokes a token
+   * that started at `start` (epoch milliseconds; a tie counts as revoked). A token that is remembered keeps it, and every
+   * request with the token calls it. It agrees with `lookup` at any time, and throws when it cannot tell, for example because
+   * the store is closed. It is used only with the `lookup` that it was defined with, not with one that replaced it.
    */
   readonly createLookup?: (keys: readonly RevocationKey[], start: number) => () => boolean
   /** Every entry that changed after a position, or every entry there is after `null`. */
@@ -157,7 +157,7 @@ export interface RevocationStore {
    */
   restore?(batch: readonly Revocation[]): Promise<void>
   /**
-   * Calls a listener soon after the history may have grown, by whichever process; returns a function that ends that.
+   * Calls a listener soon after any process may have added to the history. Returns an unsubscribe function.
    * Only a hint: a call may come for nothing, and may be missing.
    */
   watch?(listener: () => void): () => void

@@ -9,12 +9,12 @@ import {
   TokenDecodeError,
   type TokenError,
 } from '../errors.js'
-import type { SessionClient } from '../events.js'
+import type { SessionClient, TokenEmitter } from '../events.js'
 import { count, type OptionKinds, parseOptions, text } from '../options.js'
 import { nextTurn } from '../runtime.js'
 import type { CheckedToken } from './blocklist.js'
-import { createSessionOpener, type OpenerRules, sessionsOf } from './opening.js'
-import { addDuration, FOREVER, parseText, toStoredId } from './revocation.js'
+import { createOpener, sessionsOf } from './opening.js'
+import { addDuration, FOREVER, parseText, toRevocationKey, toStoredId } from './revocation.js'
 import type { Revoker, RevokerOptions } from './revoker.js'
 import { decideRotation, type Presentation, type PresentedToken, type Reuse, ROOT } from './rotation.js'
 import {
@@ -60,7 +60,7 @@ export interface StoredSessions {
     from: SessionClient,
     limit: OpeningLimit | null,
   ): Promise<SessionClaims>
-  /** Ends a session that nobody has tokens of: it would be listed, and count for a limit. Never rejects. */
+  /** Ends a session that nobody has tokens of. Never rejects. */
   discard(sid: string, endsAt: number | null): Promise<void>
   /** What the new tokens for a verified refresh token share, without a lineage if the client keeps it. Rejects if it is refused. */
   rotate(token: CheckedToken, from: SessionClientOptions): Promise<RotatedClaims>
@@ -88,7 +88,10 @@ export interface RotatedClaims extends SessionClaims {
 }
 
 /** What sessions are kept by. */
-export interface SessionRules extends RevokerOptions, OpenerRules {
+export interface SessionRules extends RevokerOptions {
+  readonly emit: TokenEmitter['emit']
+  /** How long a session may go unused; milliseconds, or `FOREVER`. */
+  readonly idleMs: number
   readonly random: RandomBytes
   readonly clients: ClientReader
   /** How long a session waits for responses in flight before it advances, in milliseconds. */
@@ -103,7 +106,13 @@ export function createStoredSessions(
   store: RevocationStore,
 ): StoredSessions {
   const { now, random, clients, emit, retentionMs, graceMs, idleMs } = rules
-  const opener = createSessionOpener(client, rules, revoker, store)
+
+  // Nobody has its tokens, but it would be listed, and count for the limit. If this fails, it ends unused.
+  const discard = async (sid: string, expiresAt: number): Promise<void> => {
+    const revoked = revoker.write([{ ...toRevocationKey('session', sid), expiresAt }])
+    await revoked.catch(() => undefined)
+  }
+  const open = createOpener(client, store, rules, discard)
 
   const readPage = (uid: string, limit: number, before: string | null, idle: number) =>
     client.call('list', async () =>
@@ -144,7 +153,7 @@ export function createStoredSessions(
       const session = { user, nonce: createNonce(random), expiresAt, until, ...from }
       const lifetime = addDuration(expiresAt - now(), retentionMs)
       try {
-        const { sid, startedAt: issuedAt } = await opener.open({ uid, session, lifetime }, limit)
+        const { sid, startedAt: issuedAt } = await open({ uid, session, lifetime }, limit)
         return toClaims(sid, endsAt, { generation: 1, parent: ROOT, issuedAt })
       } catch (error) {
         if (error instanceof SessionLimitError) {
@@ -154,7 +163,7 @@ export function createStoredSessions(
         throw error
       }
     },
-    discard: (sid, endsAt) => opener.discard(sid, toMilliseconds(endsAt)),
+    discard: (sid, endsAt) => discard(sid, toMilliseconds(endsAt)),
     async rotate(checked, from) {
       const { payload } = checked
       const { sid, token } = parsePresented(payload)

@@ -193,7 +193,8 @@ export async function readHealth(
     store?.health() ?? null,
     findFault(maker.assertSignerAvailable()),
   ])
-  const { checkError = null, writeError = null, responseTimeMs = null, replica = null } = found ?? {}
+  const { checkError = null, writeError = null, responseTimeMs = null } = found ?? {}
+  const replica = store?.readReplica() ?? null
   const error = checkError ?? writeError ?? signerError
   const canCheck = checkError === null
   const canWrite = writeError === null && signerError === null

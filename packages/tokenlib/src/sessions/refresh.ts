@@ -134,7 +134,7 @@ async function rotatePair(
   return reportingRejection(authenticator, { claims: verified.claims, client: from }, () => tokens)
 }
 
-// The claims of the refresh token, if there is no describeUser.
+// Without describeUser, the new tokens have the claims of the refresh token.
 function toPlan(
   claims: TokenPayload,
   identityClaim: string,

@@ -94,7 +94,7 @@ export function createRevoke(
         const issuer = asked.issuer === undefined ? null : parseIssuer(sources.issuers, asked.issuer)
         // If a key has no `kid` of its own, its tokens may have any `kid`, so revoke its derived id as well.
         const others = (issuer !== null && sources.issuers.get(issuer)?.keys.idsOf(kid)) || []
-        // Whoever has the key can create tokens with any start and expiry: no watermark, and no end.
+        // A thief of the key can create tokens with any start and expiry: no watermark, and no end.
         const keys = [...new Set([parseText('kid', kid), ...others])].map((id) => ({
           ...toRevocationKey('key', id, issuer),
           expiresAt: FOREVER,
@@ -186,7 +186,7 @@ export function assertPayload(method: string, payload: unknown): void {
 }
 
 /**
- * Whose tokens a revocation is about: those of the given issuer, or else of the `iss` of a payload, or else of everybody.
+ * Whose tokens a revocation is about: the given issuer's, or else the `iss` of a payload, or else everybody's.
  *
  * An id without an issuer may belong to any token. Revoking too much is a nuisance; revoking nothing would go unnoticed.
  */
@@ -213,7 +213,7 @@ export function isOwnIssuer({ own }: TokenSources, iss: string): boolean {
   return own.rules.issuers.length === 0 || own.names.includes(iss)
 }
 
-// The user of the given issuer, with or without its prefix; or else whoever has this `sub` in a payload.
+// The user of the given issuer, with or without its prefix; or else every user with this `sub` in a payload.
 function toUsers(
   { issuers }: TokenSources,
   given: string | undefined,

@@ -11,7 +11,7 @@ import { CLIENT_OPTIONS, clean, type SessionClientOptions } from '../revocation/
 export interface RevokeOptions extends SessionClientOptions {
   /** Who does it, if it is not the user: the id of an administrator, the name of a job. */
   readonly actor?: string | undefined
-  /** Why, in the words of whoever does it; at most 500 characters are kept. */
+  /** Why, in the words of the actor; at most 500 characters are kept. */
   readonly note?: string | undefined
   /**
    * Wait until no process accepts the token. Without it, a revocation resolves once the store has it, and processes with a
@@ -19,8 +19,8 @@ export interface RevokeOptions extends SessionClientOptions {
    */
   readonly everywhere?: boolean | undefined
   /**
-   * Whose tokens are revoked: those of one of the manager's `issuers`, or `own` for its own. Left out, a payload is that of
-   * its `iss`, and the id of a user, a session or a token is revoked for every issuer.
+   * Whose tokens are revoked: one of the manager's `issuers`, or `own` for its own tokens. Left out, a payload belongs to its
+   * `iss`, and the id of a user, a session or a token is revoked for every issuer.
    */
   readonly issuer?: string | undefined
   /**

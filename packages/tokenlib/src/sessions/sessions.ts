@@ -126,7 +126,7 @@ async function openSession(
   const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember })
   // Before the session is opened, or it could end up without tokens. A login with a limit may also end another session,
   // which cannot be undone, so the signer has to work right now.
-  await (limit === null ? maker.assertSignerAvailable() : maker.probeSigner(inputLength))
+  await maker.assertSignerAvailable(limit === null ? undefined : inputLength)
   const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
   let pair: TokenPair
   try {

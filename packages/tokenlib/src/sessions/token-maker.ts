@@ -54,22 +54,19 @@ export interface TokenMaker {
   signPair(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): Promise<TokenPair>
   /** The same without a refresh token. */
   signAccess(input: ClaimsInput, options: PairTokenOptions, session: SessionClaims): Promise<RefreshedTokens>
-  /** Rejects if the signer failed last time and fails again. */
-  assertSignerAvailable(): Promise<void>
-  /** Rejects unless an async signer can sign a text of this length now. */
-  probeSigner(length: number): Promise<void>
+  /** Rejects if the signer failed last time and fails again; with `length`, unless it can sign a text of this length now. */
+  assertSignerAvailable(length?: number): Promise<void>
   /** Starts a session that no store keeps. */
   startSession(): SessionClaims
-  /** Throws if no pair can be created from the claims and options. */
-  planPair(input: ClaimsInput, options: PairTokenOptions, carried: CarriedClaims): PairPlan
-}
-
-/** What is known of a pair before its session is opened. */
-export interface PairPlan {
-  /** When its session would end, in epoch seconds; `null` for never. */
-  readonly endsAt: number | null
-  /** The most characters that have to be signed for one of its tokens. */
-  readonly inputLength: number
+  /**
+   * Throws if no pair can be created from the claims and options. Returns when its session would end, in epoch seconds or
+   * `null` for never, and the most characters that have to be signed for one of its tokens.
+   */
+  planPair(
+    input: ClaimsInput,
+    options: PairTokenOptions,
+    carried: CarriedClaims,
+  ): { readonly endsAt: number | null; readonly inputLength: number }
 }
 
 /** The parts that a maker needs. */
@@ -198,11 +195,9 @@ export function createTokenMaker({ settings, store, now, emit, random }: TokenMa
       ])
       return { accessToken, refreshToken: null, tokenType: 'bearer' }
     },
-    async assertSignerAvailable() {
-      await keys.signingKey(now())?.external?.assertAvailable()
-    },
-    async probeSigner(length) {
-      await keys.signingKey(now())?.external?.probe(length)
+    async assertSignerAvailable(length) {
+      const signer = keys.signingKey(now())?.external
+      await (length === undefined ? signer?.assertAvailable() : signer?.probe(length))
     },
     planPair(input, options, carried) {
       const { access = {}, refresh = {}, ...shared } = options

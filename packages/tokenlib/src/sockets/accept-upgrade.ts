@@ -43,7 +43,7 @@ export async function acceptUpgrade<Upgrade extends AuthenticatedUpgrade>(
   connection: UpgradeConnection,
   policy: UpgradePolicy = {},
 ): Promise<Upgrade | null> {
-  // A mistake in the policy is no fault of a client: this rejects.
+  // A mistake in the policy is not the client's fault, so it rejects.
   parseUpgradePolicy(policy)
   const destroy = (): void => void connection.destroy()
   // Nobody else listens for errors of a connection that is being upgraded, and an error without a listener ends Node.
@@ -63,7 +63,7 @@ export function warnOfHandshake(error: unknown): void {
   emitWarning(`A socket handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
 }
 
-/** The answer to a failed handshake: that of its token error, or 500. The client learns nothing about a bug: `onBug` does. */
+/** The response to a failed handshake. `onBug` gets any error that is not a token error; the client only gets a 500. */
 export function createRefusal(
   error: unknown,
   tokens: { readonly config: TokenConfig },
@@ -84,7 +84,7 @@ export function createRefusal(
 // In this spelling: `ws` has a default under the same name, and would send both.
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
-/** Writes an HTTP response to a connection that is not that of a server response, and closes it. */
+/** Writes an HTTP response directly to a connection, and closes it. */
 export function writeRefusal(connection: UpgradeConnection, { status, headers, body }: Refusal): void {
   const fields = { ...headers, 'content-length': String(Buffer.byteLength(body)), connection: 'close' }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)

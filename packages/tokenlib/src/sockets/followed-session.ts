@@ -63,8 +63,8 @@ export async function followSession(
   await assertAlive(verified, now, true)
   return {
     assertAlive,
-    // A store drops the revocation of a single token some time after the token has expired. Whoever did not look in
-    // between, because the process was suspended or its clock was set, cannot know whether there was one.
+    // A store drops the revocation of a single token some time after the token has expired. A process that made no check in
+    // between, because it was suspended or its clock was set, cannot know whether there was one.
     assertWatched(at) {
       if (lastCheckAt >= tokenEnd || at < tokenEnd + retentionMs) return
       throw new RevocationUnavailableError(

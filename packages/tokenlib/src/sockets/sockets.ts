@@ -21,7 +21,7 @@ export interface Sockets<Payload = TokenPayload> {
   /** Checks the token of a WebSocket handshake: a Node `upgrade` request or a Fetch one. Nothing is remembered. */
   authenticate(request: RequestSource, policy?: UpgradePolicy): Promise<AuthenticatedUpgrade<Payload>>
   /**
-   * Closes a socket with 4401 once its token expires or is revoked, or once the session ends that it follows. Returns a
+   * Closes a socket with 4401 once its token expires or is revoked, or once the session that it follows ends. Returns a
    * function that stops watching.
    */
   closeWhenInvalid(
@@ -58,7 +58,7 @@ export function createSockets<Payload>(authenticator: Authenticator): Sockets<Pa
   }
 }
 
-/** The part of a WebSocket that is needed to close it; those of `ws`, Deno and Workers have it. */
+/** The part of a WebSocket that is needed to close it; works with `ws`, Deno and Workers. */
 export interface ClosableSocket {
   close(code: number, reason: string): void
   addEventListener(type: 'close' | 'message', listener: (event: object) => void): void
@@ -102,7 +102,7 @@ function closeWhenInvalid(
   }
 
   const check = async (anew: boolean): Promise<void> => {
-    // A socket that ended before it was watched never says so.
+    // A socket that ended before it was watched emits no event.
     if ((socket.readyState ?? 0) >= 2) return stop()
     try {
       await recheckToken(authenticator, upgrade, anew)
@@ -161,7 +161,7 @@ export function closeSocket(socket: ClosableSocket, error: unknown): void {
   try {
     socket.close(code, reason)
   } catch {
-    // Closed by someone else in the meantime, in whatever way.
+    // Already closed.
   }
   if (typeof socket.terminate !== 'function') return
   const timer = startTimer(() => socket.terminate?.(), CLOSE_TIMEOUT_MS)

@@ -173,7 +173,7 @@ export async function recheckToken(
     if (needsKeys) await verifier.loadKeys(token)
     const allowExpired = followed !== null
     const verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys, allowExpired })
-    // Not the time before the keys were loaded: the token may have expired meanwhile.
+    // Read after the keys were loaded: the token may have expired by now.
     const now = authenticator.now()
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, { location, view: null })
@@ -199,7 +199,7 @@ function toFacts(upgrade: AuthenticatedUpgrade): RejectionFacts {
   }
 }
 
-/** Makes a view that of a message: dependencies take the token of the handshake instead of looking for one. */
+/** Marks a view as a message: dependencies use the token of the handshake instead of looking for one. */
 export function rememberUpgrade(view: RequestView, upgrade: AuthenticatedUpgrade): void {
   const authenticator = accepted.get(upgrade)?.authenticator
   if (authenticator === undefined) return
