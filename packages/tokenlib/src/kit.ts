@@ -9,15 +9,14 @@ export {
   type JsonValue,
   readJsonObject,
 } from './encoding.js'
-export {
-  createEmitter,
-  type EventOrigin,
-  type LoginFailure,
-  type ReplicaEvent,
-  type SessionClient,
-  type TokenEmitter,
-  type TokenEventName,
-  type TokenListener,
+export type {
+  EventOrigin,
+  LoginFailure,
+  ReplicaEvent,
+  SessionClient,
+  TokenEmitter,
+  TokenEventName,
+  TokenListener,
 } from './events.js'
 export { isForm, isJson, parseBody, readBytes, toMediaType } from './http/body.js'
 export { readBearer } from './http/credentials.js'

@@ -5,7 +5,6 @@ import {
   type Refusal,
   type UpgradeAuthenticator,
   type UpgradeConnection,
-  warnOfHandshake,
   writeRefusal,
 } from '../sockets/accept-upgrade.js'
 import { type ClosableSocket, parseInterval, WATCH_OPTIONS, type WatchOptions } from '../sockets/sockets.js'
@@ -103,7 +102,7 @@ export function protectSocketIo<Upgrade extends AuthenticatedUpgrade>(
         accepted.set(request, await tokens.sockets.authenticate(request, policy))
         return null
       } catch (error) {
-        return createRefusal(error, tokens, warnOfHandshake)
+        return createRefusal(error, tokens)
       }
     },
     follow(request, connection) {

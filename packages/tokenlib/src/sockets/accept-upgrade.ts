@@ -53,21 +53,16 @@ export async function acceptUpgrade<Upgrade extends AuthenticatedUpgrade>(
     connection.off('error', destroy)
     return upgrade
   } catch (error) {
-    writeRefusal(connection, createRefusal(error, tokens, warnOfHandshake))
+    writeRefusal(connection, createRefusal(error, tokens))
     return null
   }
-}
-
-/** Warns about a handshake that failed because of a bug. */
-export function warnOfHandshake(error: unknown): void {
-  emitWarning(`A socket handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
 }
 
 /** The response to a failed handshake. `onBug` gets any error that is not a token error; the client only gets a 500. */
 export function createRefusal(
   error: unknown,
   tokens: { readonly config: TokenConfig },
-  onBug: (error: unknown) => void,
+  onBug: (error: unknown) => void = warn,
 ): Refusal {
   const { config } = tokens
   const formatError = readInternals(tokens)?.formatError ?? null
@@ -79,6 +74,10 @@ export function createRefusal(
   const message = 'Internal server error'
   const fault = { status: 500, code: 'INTERNAL_ERROR', message, body: { message }, error: null } as const
   return { status: 500, headers: JSON_TYPE, body: JSON.stringify(formatBody(formatError, fault)) }
+}
+
+function warn(error: unknown): void {
+  emitWarning(`A socket handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
 }
 
 // In this spelling: `ws` has a default under the same name, and would send both.
