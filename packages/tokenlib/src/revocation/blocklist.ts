@@ -7,7 +7,7 @@ import type { TokenLocation } from '../http/read-token.js'
 import type { RequestView } from '../http/view.js'
 import { monotonicNow } from '../time.js'
 
-/** What a revocation callback is told beside the raw token; the token has passed every other check. */
+/** What a revocation callback gets with the raw token, which has passed every other check. */
 export interface RevocationContext<Payload = TokenPayload> {
   readonly payload: Payload
   readonly header: JwsHeader
@@ -32,7 +32,7 @@ export interface CallbackOrigin {
   readonly view: RequestView | null
 }
 
-/** Decides whether a token is revoked: `true` or `false`, at once or later. */
+/** Decides whether a token is revoked: `true` or `false`, or a promise of it. */
 export type TokenBlocklistCallback<Payload = TokenPayload> = (
   token: string,
   context: RevocationContext<Payload>,

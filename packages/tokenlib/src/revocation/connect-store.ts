@@ -80,8 +80,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
 
   // Whether a token is revoked, or `null` if only `lookup` can tell.
   const readNow = (token: RevocableToken): boolean | null => {
-    // A `lookup` that was replaced in the meantime may know more. While a lifetime has not been announced, calls have to
-    // reach the store.
+    // A `lookup` that was replaced may know more. While a lifetime is not announced, calls have to reach the store.
     if (createLookup === undefined || store.lookup !== definedLookup) return null
     if (lifetimes.prepared < lifetimes.longest) return null
     try {

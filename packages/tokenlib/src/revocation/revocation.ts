@@ -74,8 +74,8 @@ export function toRevocationKey(
   return { kind, id: issuer === null ? toStoredId(id) : toIssuerId(issuer, id) }
 }
 
-// Another issuer may give the ids that we give. The digest of one of our own ids is that of an even number of bytes, of
-// UTF-16; this one is that of an odd number, so that no id of ours has the same.
+// Another issuer may use the same ids as we do. The digests of our own ids are of an even number of bytes (UTF-16), and this
+// one is of an odd number, so they never collide.
 function toIssuerId(issuer: string, id: string): string {
   const hash = createHash('sha256').update(Buffer.of(1))
   hash.update(createHash('sha256').update(issuer, 'utf16le').digest())

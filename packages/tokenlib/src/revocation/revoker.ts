@@ -153,7 +153,7 @@ function createDeferredRevocations(client: StoreClient, now: Clock): DeferredRev
     }
   }
 
-  // Leaves out those of a JWT that was used before, or whose key was revoked.
+  // Leaves out revocations by a JWT that was used before, or whose key was revoked.
   const findGenuine = async (all: readonly Deferred[]): Promise<readonly Deferred[]> => {
     const keys = all.flatMap(({ unless }) => unless)
     if (keys.length === 0) return all

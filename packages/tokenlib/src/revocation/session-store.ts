@@ -147,7 +147,7 @@ export interface SessionStore {
   get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<FoundSession | null>
 }
 
-/** How many sessions one call of a store revokes at most: others wait for the store, or for this process, meanwhile. */
+/** How many sessions one call of a store revokes at most, so that others do not wait too long. */
 export const MAX_ENDED_AT_ONCE = 100
 
 /** What a store does about a login with a limit. */

@@ -9,8 +9,8 @@ import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './
 /** Calls a store: each call has a deadline, and calls do not pile up while the store does not answer. */
 export interface StoreClient {
   /**
-   * The answer of the store, or `RevocationUnavailableError` if it fails or takes too long. `lifetime` is that of the token
-   * concerned. The store is told first if it is longer than any before.
+   * The answer of the store, or `RevocationUnavailableError` if it fails or takes too long. If `lifetime`, of the token that
+   * the call is about, is longer than any before, the store is told first.
    */
   call<Value>(
     operation: string,
@@ -90,7 +90,7 @@ interface StartedCall<Value> {
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
   const { timeoutMs, emit, observers } = options
   const lifetimes = { longest: options.longestLifetime, prepared: -1 }
-  // Oldest first. Without timers: those of a Worker end with their request.
+  // Oldest first. No timers, because in a Worker they end with their request.
   const pending = new Set<StartedCall<unknown>>()
   let isSilent = false
   let answeredAt = 0

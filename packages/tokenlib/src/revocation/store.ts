@@ -18,11 +18,11 @@ export interface StoreNeeds {
    */
   readonly canRestore?: () => boolean
   /**
-   * Called whenever a call finds that the store has another history than before, also one that it had earlier: whoever
-   * follows the feed has to read it from the start.
+   * Called whenever a call finds that the store has another history than before, even an earlier one: a follower of the feed
+   * has to read it from the start.
    */
   readonly onNewHistory?: () => void
-  /** Called when the replica of this process becomes stale, becomes fresh again, or has to read its store anew. */
+  /** Called when the replica of this process becomes stale, becomes fresh again, or has to read its store again. */
   readonly onReplicaChange?: (change: ReplicaChange) => void
 }
 
@@ -118,26 +118,26 @@ export interface RevocationStore {
   /** What keeps the data, for telemetry: `redis`, `postgresql`, `sqlite` or a name of your own. */
   readonly system?: string
   /**
-   * Called before anything else, and again whenever a need grows; needs of several managers merge by the larger.
-   * A longer lifetime lengthens the watermarks that are there, in the same step.
-   * Rejects when the store cannot keep its promises, with a `ConfigurationError` that says what to change.
+   * Called before anything else, and again whenever a need grows; the larger need of several managers counts. A longer
+   * lifetime extends existing watermarks in the same step. Rejects with a `ConfigurationError` that says what to change if
+   * the store cannot keep its promises.
    */
   prepare(needs: StoreNeeds): Promise<void>
   /**
    * Durable, as far as the store is, once it resolves. Takes all of a batch or nothing.
    *
-   * A watermark (`user`, `all`) is raised to the store's own clock, and to the start of the newest session it concerns
-   * (the clock may have been set back), by `MAX_SESSION_LEAD_MS` at most. Sessions that started even later are revoked one by
-   * one, in several steps where they are many: once it resolves, no session that was opened before the call is left. A given watermark that is further
-   * ahead than `MAX_WATERMARK_LEAD_MS` is cut to that. It lives for the longest lifetime from then on.
+   * A watermark (`user`, `all`) is raised to the store's clock, and to the start of the newest session it concerns (the clock
+   * may have been set back), at most `MAX_SESSION_LEAD_MS` ahead. Sessions that started even later are revoked one by one:
+   * once it resolves, no session that was opened before the call is left. A given watermark is cut to
+   * `MAX_WATERMARK_LEAD_MS` ahead. It lives for the longest lifetime from then on.
    *
-   * An entry of kind `session` lives until the session's `until`; where the store does not know the session, for the
+   * An entry of kind `session` lives until the session's `until`. If the store does not know the session, it lives for the
    * longest lifetime, or until the given `until` if that is later. The row of a revoked session is removed.
    */
   revoke(batch: readonly Revocation[]): Promise<Revoked>
   /**
-   * Takes a batch of entries of kind `token` if its first entry is not there yet, and nothing otherwise, in one step: of
-   * several calls with the same first entry, in whichever processes, exactly one takes it. Durable like `revoke`.
+   * Takes a batch of entries of kind `token` if its first entry is new, and nothing otherwise, in one step: of several calls
+   * with the same first entry, in any process, exactly one takes it. Durable like `revoke`.
    */
   claim(batch: readonly Revocation[]): Promise<Claimed>
   /** An existing entry counts, whatever its `until`. */
@@ -149,7 +149,7 @@ export interface RevocationStore {
    * the store is closed. It is used only with the `lookup` that it was defined with, not with one that replaced it.
    */
   readonly createLookup?: (keys: readonly RevocationKey[], start: number) => () => boolean
-  /** Every entry that changed after a position, or every entry there is after `null`. */
+  /** Every entry that changed after a position; after `null`, every entry. */
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
   /**
    * Merges entries as they are: what a replica still knows and the store has lost. Unlike `revoke` it raises no watermark
@@ -162,8 +162,8 @@ export interface RevocationStore {
    */
   watch?(listener: () => void): () => void
   /**
-   * A text that is another one as soon as anything was committed, by whichever process. For a store that can tell at
-   * once; others leave it out. It lets a replica have a bound of 0. Throws when it cannot tell.
+   * A text that changes with every commit of any process. For a store that can tell synchronously; others leave it out. It
+   * lets a replica have a bound of 0. Throws when it cannot tell.
    */
   readVersion?(): string
   /** What is known of the copy in this process, if the store has one. */
