@@ -1,11 +1,10 @@
 import { decodeUnverified, type UnverifiedToken } from './decode-unverified.js'
-import { type Command, writeJson } from './command.js'
+import { type Command, writeJson, readTokenArgument } from './command.js'
 import { EXIT } from './exit.js'
 import { listFindings, type Finding } from './inspect-findings.js'
-import { type InspectRules, readInspectRules } from './inspect-rules.js'
+import { type InspectRules, readInspectRules } from './configuration.js'
 import { safe, safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
-import { readTokenArgument } from './token-argument.js'
 import { systemClock } from 'tokenlib/kit'
 import { toIsoTime, toPrintable, toRelative } from './words.js'
 

@@ -1,19 +1,10 @@
-import { type SessionInfo, TokenManager } from 'tokenlib'
-import type { Acknowledgement, EventOrigin } from 'tokenlib/kit'
-import {
-  EVERY_USER,
-  type RevocationKey,
-  type StoredSessions,
-  systemClock,
-  toRevocationKey,
-  internalsOf,
-} from 'tokenlib/kit'
-import { assertArguments, type CommandCall, readText } from './command.js'
+import { type RevokeOptions, type SessionInfo, TokenManager } from 'tokenlib'
+import { EVERY_USER, internalsOf, type RevocationKey, systemClock, toRevocationKey } from 'tokenlib/kit'
+import { assertArguments, type CommandCall, readText, readTokenArgument } from './command.js'
 import { type ConnectedStore, readConfig } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
-import { readInspectRules } from './inspect-rules.js'
+import { readInspectRules } from './configuration.js'
 import { describeCoverage, parseExpiry, parseIssuer, type TargetKind } from './revoke-options.js'
-import { readTokenArgument } from './token-argument.js'
 import { toCount, toIsoTime, toRelative } from './words.js'
 
 /** What is about to be revoked. */
@@ -30,7 +21,7 @@ export interface Target {
   readonly coverage: string
   /** Where the store keeps it. */
   readonly key: RevocationKey
-  revoke(origin: EventOrigin): Promise<Acknowledgement>
+  revoke(origin: RevokeOptions): Promise<{ readonly position: string }>
   /** How many live sessions are left, or `null` where that says nothing. */
   countLeft(): Promise<number | null>
 }
@@ -44,7 +35,7 @@ export function findTarget(kind: TargetKind, call: CommandCall, connected: Conne
 }
 
 const FINDERS: Readonly<Record<TargetKind, Finder>> = {
-  async token(call, { connection }) {
+  async token(call, { tokens }) {
     const payload = await readRevocable(call)
     const { jti, exp, type, sub } = payload
     const issuer = parseIssuer('token', call)
@@ -59,15 +50,15 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: name,
       effect: `Revokes ${name}${owner}, which ${end}. Other tokens of its session stay valid.`,
       key: toRevocationKey('token', jti, issuer),
-      revoke: (origin) => connection.revoker.revokeToken(payload, origin, [issuer]),
+      revoke: (origin) => tokens.revoke.token(payload, { ...origin, issuer: issuer ?? 'own' }),
       countLeft: async () => null,
     }
   },
 
-  async session(call, { connection }) {
+  async session(call, { tokens }) {
     const id = readId(call, 'session')
     const issuer = parseIssuer('session', call)
-    const session = issuer === null ? ((await connection.sessions?.get(id)) ?? null) : null
+    const session = issuer === null ? await tokens.sessions.get(id) : null
     const name = `session ${id}`
     return {
       kind: 'session',
@@ -77,16 +68,20 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: `every token of ${name}`,
       effect: `Revokes every token of ${name}. ${describeSession(session)}`,
       key: toRevocationKey('session', id, issuer),
-      revoke: (origin) => connection.revoker.revokeSessions([id], session?.sub ?? null, origin, [issuer]),
+      revoke: (origin) => {
+        const sub = session?.sub ?? null
+        const named = { sid: id, ...(sub !== null && { sub }) }
+        return tokens.revoke.session(named, { ...origin, issuer: issuer ?? 'own' })
+      },
       countLeft: async () => null,
     }
   },
 
-  async user(call, { connection }) {
+  async user(call, { tokens }) {
     const id = readId(call, 'user')
     const issuer = parseIssuer('user', call)
-    const sessions = issuer === null ? connection.sessions : null
-    const count = await countSessions(sessions, id)
+    const countLeft = async (): Promise<number | null> => (issuer === null ? countSessions(tokens, id) : null)
+    const count = await countLeft()
     const name = `user "${id}"`
     const found = count === null ? '' : ` ${toMany(count)} will end.`
     return {
@@ -97,12 +92,12 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: `every token of ${name}`,
       effect: `Revokes every token of ${name} that began before now.${found} The user has to log in again.`,
       key: toRevocationKey('user', id, issuer),
-      revoke: (origin) => connection.revoker.revokeUser(id, origin, [{ issuer, id }]),
-      countLeft: () => countSessions(sessions, id),
+      revoke: (origin) => tokens.revoke.user(id, { ...origin, issuer: issuer ?? 'own' }),
+      countLeft,
     }
   },
 
-  async key(call, { connection }) {
+  async key(call, { tokens }) {
     const id = readId(call, 'kid')
     const issuer = parseIssuer('key', call)
     const name = `key ${id}`
@@ -116,12 +111,12 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
         `Revokes every token that ${name} has signed or will sign, for good: this cannot be undone. ` +
         `Take the key out of the configuration too.${issuer === null ? describeKey(call, id) : ''}`,
       key: toRevocationKey('key', id, issuer),
-      revoke: (origin) => connection.revoker.revokeKey(id, origin, [issuer]),
+      revoke: (origin) => tokens.revoke.key(id, { ...origin, issuer: issuer ?? 'own' }),
       countLeft: async () => null,
     }
   },
 
-  async all(call, { connection }) {
+  async all(call, { tokens }) {
     const issuer = parseIssuer('all', call)
     const whose = issuer === null ? 'everybody' : `everybody of the issuer "${issuer}"`
     return {
@@ -132,10 +127,7 @@ const FINDERS: Readonly<Record<TargetKind, Finder>> = {
       refused: 'every token',
       effect: `Revokes every token of ${whose} that began before now. Everybody has to log in again.`,
       key: issuer === null ? { kind: 'all', id: '' } : toRevocationKey('user', EVERY_USER, issuer),
-      revoke: (origin) =>
-        issuer === null
-          ? connection.revoker.revokeAll(origin)
-          : connection.revoker.revokeIssuer(issuer, origin),
+      revoke: (origin) => tokens.revoke.all({ ...origin, issuer: issuer ?? undefined }),
       countLeft: async () => null,
     }
   },
@@ -222,8 +214,7 @@ function describeKey({ env }: CommandCall, kid: string): string {
 const PAGE = 1000
 const MAX_PAGES = 10
 
-async function countSessions(sessions: StoredSessions | null, user: string): Promise<number | null> {
-  if (sessions === null) return null
+async function countSessions({ sessions }: TokenManager, user: string): Promise<number> {
   let count = 0
   let before: string | undefined
   for (let page = 0; page < MAX_PAGES; page++) {

@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os'
-import type { TokenEvents } from 'tokenlib'
-import type { EventOrigin } from 'tokenlib/kit'
-import { createClientReader, FOREVER, parseActor } from 'tokenlib/kit'
+import type { RevokeOptions, TokenEvents } from 'tokenlib'
+import { FOREVER } from 'tokenlib/kit'
 import {
   describeUnknown,
   type Command,
@@ -10,7 +9,7 @@ import {
   STORE_OPTIONS,
   writeJson,
 } from './command.js'
-import { type ConnectedStore, withConnection } from './connect.js'
+import { type ConnectedStore, withManager } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
 import { assertRevokeOptions, TARGET_KINDS, type TargetKind } from './revoke-options.js'
 import { findTarget, type Target } from './revoke-targets.js'
@@ -58,7 +57,7 @@ with a replica follow within their bound. No application hears of it: keep the o
     const kind = parseKind(call.positionals[0])
     assertUsage(kind, call)
     const origin = readOrigin(call)
-    return withConnection(call, async (connected) => {
+    return withManager(call, async (connected) => {
       const target = await findTarget(kind, call, connected)
       await confirm(call, target, connected)
       const done = await carryOut(call, target, origin, connected)
@@ -93,9 +92,11 @@ function parseKind(given: string | undefined): TargetKind {
   )
 }
 
-function readOrigin(call: CommandCall): EventOrigin {
-  const [actor, note] = [readText(call, 'actor') ?? `cli:${readUserName(call)}`, readText(call, 'note')]
-  return parseActor(createClientReader(undefined), 'revoke', { actor, ...(note !== null && { note }) })
+function readOrigin(call: CommandCall): RevokeOptions {
+  return {
+    actor: readText(call, 'actor') ?? `cli:${readUserName(call)}`,
+    note: readText(call, 'note') ?? undefined,
+  }
 }
 
 function readUserName({ env }: CommandCall): string {
@@ -127,12 +128,11 @@ interface Done {
 async function carryOut(
   { terminal }: CommandCall,
   target: Target,
-  origin: EventOrigin,
-  connected: ConnectedStore,
+  origin: RevokeOptions,
+  { opened, tokens }: ConnectedStore,
 ): Promise<Done> {
-  const { opened, emitter } = connected
   let event: TokenEvents['revoked'] | null = null
-  emitter.on('revoked', (revoked) => void (event ??= revoked))
+  tokens.on('revoked', (revoked) => void (event ??= revoked))
   const { position } = await target.revoke(origin).catch((error: unknown) => {
     terminal.warn(safe`The store has not acknowledged the revocation: run the command again until it does\n`)
     throw error

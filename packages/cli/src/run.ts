@@ -3,6 +3,7 @@ import { parseArgs, parseEnv } from 'node:util'
 import { isTokenError } from 'tokenlib'
 import { isConfigurationError, isOutage } from 'tokenlib/errors'
 import {
+  assertArguments,
   assertNoTokens,
   COMMON_OPTIONS,
   type Command,
@@ -23,7 +24,23 @@ import { secret } from './secret.js'
 import { sessions } from './sessions.js'
 import type { Terminal } from './terminal.js'
 import { verify } from './verify.js'
-import { version } from './version.js'
+
+const version: Command = {
+  name: 'version',
+  summary: 'print the version of tokenlib and of Node',
+  usage: 'version [options]',
+  options: {},
+  async run(call) {
+    assertArguments(call, [])
+    const { values, terminal } = call
+    const file = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+    const { version: tokenlib } = JSON.parse(file) as { readonly version: string }
+    const node = process.versions.node
+    if (values['json'] === true) writeJson(terminal, { tokenlib, node })
+    else terminal.write(safe`tokenlib ${tokenlib} (Node ${node})\n`)
+    return EXIT.ok
+  },
+}
 
 const COMMANDS: readonly Command[] = [
   secret,

@@ -6,11 +6,17 @@ import {
   RefreshTokenRequiredError,
 } from 'tokenlib/errors'
 import { systemClock, internalsOf } from 'tokenlib/kit'
-import { type Command, type CommandCall, parseChoice, STORE_OPTIONS, writeJson } from './command.js'
+import {
+  type Command,
+  type CommandCall,
+  parseChoice,
+  STORE_OPTIONS,
+  writeJson,
+  readTokenArgument,
+} from './command.js'
 import { readConfig, readStoreUrl, withStore } from './connect.js'
 import { EXIT } from './exit.js'
 import { safe } from './safe-text.js'
-import { readTokenArgument } from './token-argument.js'
 import { toIsoTime, toPrintable, toRelative } from './words.js'
 
 /** Verifies a token. */

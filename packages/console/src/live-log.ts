@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RevocationStore, TokenEvents, TokenManager } from 'tokenlib'
-import { monotonicNow, type Revocation, startTimer, systemClock, type Timer, toStoredId } from 'tokenlib/kit'
+import { monotonicNow, type Revocation, startTimer, systemClock, toStoredId } from 'tokenlib/kit'
 
 /** Something that happened, as the page gets it. */
 export interface LiveEntry {
@@ -38,7 +38,7 @@ export function createLiveLog(
 ): LiveLog {
   const entries: LiveEntry[] = []
   const watchers = new Map<object, { readonly listener: () => void; readonly onClose: () => void }>()
-  const timers = new Set<Timer>()
+  const timers = new Set<ReturnType<typeof startTimer>>()
   let isClosed = false
   const seenAt = new Map<string, number>()
   let count = 0
@@ -127,7 +127,7 @@ export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boo
   const newestAtStart = log.readAfter(0).at(-1)?.number ?? 0
   let sent = 0
   let isBusy = false
-  let timer: Timer | undefined
+  let timer: ReturnType<typeof startTimer> | undefined
   let unwatch: (() => void) | undefined
   let isOver = false
 

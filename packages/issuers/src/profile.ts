@@ -3,7 +3,6 @@ import { TokenDecodeError } from 'tokenlib/errors'
 import {
   invalidClaim,
   isAccessTokenHeader,
-  isNonEmptyString,
   type JwsHeader,
   oneOrMore,
   type OptionKinds,
@@ -100,7 +99,7 @@ export function toIssuerPayload(
   const { profile, mapping, subjectPrefix } = rules
   const subject = mapping.sub ?? 'sub'
   const user = claims[subject]
-  if (!isNonEmptyString(user)) throw invalidClaim(subject)
+  if (!text.isValid(user)) throw invalidClaim(subject)
   const sub = subjectPrefix + user
   if (profile === 'tokenlib') {
     // Only its issuer may use a refresh token.
@@ -114,7 +113,7 @@ export function toIssuerPayload(
     if (!isAccessTokenHeader(header)) {
       throw new TokenDecodeError('Token is not an access token: its "typ" header must be "at+jwt"')
     }
-    if (!isNonEmptyString(claims['client_id'])) throw invalidClaim('client_id')
+    if (!text.isValid(claims['client_id'])) throw invalidClaim('client_id')
   }
   assertAccessToken(claims, mapping.access)
   const draft = copyOthers(claims)

@@ -9,7 +9,6 @@ import {
   type CompactJws,
   duration,
   isHmac,
-  isNonEmptyString,
   type IssuerSource,
   kindOf,
   listOf,
@@ -178,7 +177,7 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
           const toId = needed.includes('jti') ? null : () => toTokenId(jws)
           const payload = toIssuerPayload(claims, header, profileRules, toId)
           const { sub } = claims
-          const names = [payload.sub.slice(subjectPrefix.length), ...(isNonEmptyString(sub) ? [sub] : [])]
+          const names = [payload.sub.slice(subjectPrefix.length), ...(text.isValid(sub) ? [sub] : [])]
           return { payload, subjects: [...new Set(names)] }
         },
       }

@@ -8,7 +8,6 @@ import {
   importSecret,
   invalidClaim,
   isJwk,
-  isNonEmptyString,
   type IssuerSource,
   type NodeKey,
   parseJwkText,
@@ -18,6 +17,7 @@ import {
   readSecretWeakness,
   type SourceContext,
   type SourceKeys,
+  text,
   toKid,
   toTokenPayload,
 } from 'tokenlib/kit'
@@ -218,7 +218,7 @@ function isAccess(kind: unknown): boolean {
 // User ids are often numbers, from an auto-increment column.
 function readSubject(claims: Readonly<Record<string, unknown>>, name: string): string {
   const value = readMember(claims, name)
-  if (isNonEmptyString(value)) return value
+  if (text.isValid(value)) return value
   if (Number.isSafeInteger(value)) return String(value)
   throw invalidClaim(name)
 }

@@ -1,7 +1,6 @@
 export type { ChoosableManager, RequireToken } from './choose-manager.js'
-export { CONFIG_NAMES, isConfigName, type SameSite, type TokenConfigFields } from './config/config-table.js'
-export { KEY_FIELDS, resolveKeys } from './config/config.js'
-export { resolveStore, toGraceMs } from './config/settings.js'
+export { type SameSite, type TokenConfigFields } from './config/config-table.js'
+export { toGraceMs } from './config/settings.js'
 export {
   hasNestedDuplicates,
   isJsonObject,
@@ -10,12 +9,10 @@ export {
   readJsonObject,
 } from './encoding.js'
 export {
-  createEmitter,
   type EventOrigin,
   type LoginFailure,
   type ReplicaEvent,
   type SessionClient,
-  type TokenEmitter,
   type TokenEventName,
   type TokenListener,
 } from './events.js'
@@ -34,7 +31,6 @@ export { fetchRequestReader, FetchView, nodeRequestReader, toRequestView } from 
 export { attach, readAttached, rememberView, type RequestReader } from './http/view.js'
 export {
   type CheckKind,
-  createObservers,
   type StoreCall,
   type StoreCallObserver,
   type TokenCheck,
@@ -42,7 +38,6 @@ export {
 } from './observer.js'
 export {
   anyText,
-  assertOptions,
   callable,
   choice,
   count,
@@ -53,7 +48,6 @@ export {
   listOf,
   oneOrMore,
   type OptionKinds,
-  type OptionNames,
   orNull,
   parseOptions,
   recordOf,
@@ -90,7 +84,6 @@ export { type IssuedJwt, type IssuedJwtOptions, USED_ONCE } from './requests/iss
 export type { ReadTokenOptions, VerifyOptions, WithHeader } from './requests/policy.js'
 export { parseSetCookie } from './requests/set-cookies.js'
 export type { RegisterTokenBlocklist, RevocationContext, RevocationRequest } from './revocation/blocklist.js'
-export { connectStore, type StoreConnection } from './revocation/connect-store.js'
 export {
   addDuration,
   EVERY_USER,
@@ -128,10 +121,8 @@ export {
 } from './revocation/rotation.js'
 export {
   type ActorOptions,
-  createClientReader,
   MAX_NOTE_LENGTH,
   type PairTokenOptions,
-  parseActor,
   type ReadClientIp,
   type RefreshOptions,
   type SessionClientOptions,
@@ -178,7 +169,7 @@ export {
   type Revoked,
   type StoreNeeds,
 } from './revocation/store.js'
-export type { ListSessionsOptions, StoredSessions } from './revocation/stored-sessions.js'
+export type { ListSessionsOptions } from './revocation/stored-sessions.js'
 export type { SecurityScheme } from './routes/openapi.js'
 export {
   assertIdentity,
@@ -197,15 +188,7 @@ export {
   toErrorAnswer,
   toHookError,
 } from './routes/router.js'
-export {
-  IS_WORKERD,
-  settleQuietly,
-  sleep,
-  startTimer,
-  type Timer,
-  withDeadline,
-  withFairDeadline,
-} from './runtime.js'
+export { IS_WORKERD, settleQuietly, sleep, startTimer, withDeadline, withFairDeadline } from './runtime.js'
 export type { DescribedLogin } from './sessions/describe-user.js'
 export type { RefreshingManager } from './sessions/implicit-refresh.js'
 export {
@@ -229,7 +212,6 @@ export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {
   type CompactJws,
   type DecodedToken,
-  DEFAULT_MAX_TOKEN_LENGTH,
   isAccessTokenHeader,
   MAX_HEADER_LENGTH,
   TOKEN_TYPES,
@@ -260,7 +242,6 @@ export {
   type ClaimRules,
   type ExtraClaims,
   invalidClaim,
-  isNonEmptyString,
   readEnd,
   readMissingClaim,
   readMistypedClaim,

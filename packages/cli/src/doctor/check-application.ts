@@ -1,6 +1,6 @@
 import { type ManagerInspection, withDeadline } from 'tokenlib/kit'
 import { type Check, createFinding, type Finding, ok } from './findings.js'
-import { toDurationText, toListText } from './texts.js'
+import { toDurationText, toListText } from '../words.js'
 
 /** What `doctor` knows of a manager beside its configuration. */
 export interface ApplicationFacts extends Pick<ManagerInspection, 'keys' | 'missingKey' | 'store'> {

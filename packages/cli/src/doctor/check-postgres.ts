@@ -2,8 +2,7 @@ import { checkPruning } from './check-store.js'
 import { toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { IndexFacts, PostgresFacts, TableName } from './read-postgres.js'
-import { toCount } from '../words.js'
-import { toListText } from './texts.js'
+import { toCount, toListText } from '../words.js'
 
 const MIGRATE = 'Run the SQL of migrationSql() as the owner of the tables, or await store.migrate().'
 

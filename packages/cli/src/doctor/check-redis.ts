@@ -2,8 +2,7 @@ import { isLocal } from './check-store.js'
 import { toPlace, toRedisCli } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { RedisFacts } from './read-redis.js'
-import { toCount } from '../words.js'
-import { toBytesText, toListText } from './texts.js'
+import { toBytesText, toCount, toListText } from '../words.js'
 
 const allowInfo = ({ endpoint }: RedisFacts): string =>
   `Allow it with: ${toRedisCli(endpoint)} ACL SETUSER <user> +info`

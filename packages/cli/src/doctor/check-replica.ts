@@ -1,10 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RevocationStore } from 'tokenlib'
-import { monotonicNow, sleep } from 'tokenlib/kit'
+import { monotonicNow } from 'tokenlib/kit'
 import { replicate } from 'tokenlib/replica'
 import type { OpenedStore } from '../opened-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
-import { toCount } from '../words.js'
-import { toBytesText, toMillisecondsText } from './texts.js'
+import { toBytesText, toCount, toMillisecondsText } from '../words.js'
 
 /** What `doctor` saw of a replica of its own. */
 export interface ReplicaFacts {

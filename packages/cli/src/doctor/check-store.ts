@@ -1,7 +1,7 @@
 import { type Endpoint, toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { ClockDifference, Latency } from './measure.js'
-import { toBytesText, toDurationText, toMillisecondsText } from './texts.js'
+import { toBytesText, toDurationText, toMillisecondsText } from '../words.js'
 
 /** What is known of every kind of store. */
 export interface StoreFacts {

@@ -12,7 +12,7 @@ import { countLevel, type Finding, runChecks, sortFindings } from './findings.js
 import { type Application, loadApplication } from './load-application.js'
 import { type ConfigurationFacts, readConfiguration, readManagerConfiguration } from './read-configuration.js'
 import { writeReport } from './report.js'
-import { toMillisecondsText } from './texts.js'
+import { toMillisecondsText } from '../words.js'
 
 /** Reports what is unsafe, unfit or slow. */
 export const doctor: Command = {

@@ -14,8 +14,8 @@ import {
   parseDuration,
   parseOptions,
   recordOf,
+  type SourceContext,
   type SourceKeys,
-  type TokenEmitter,
   unchecked,
 } from 'tokenlib/kit'
 import { type FetchRules, type KeyFetch, parseKeyUrl } from './fetch-json.js'
@@ -102,7 +102,7 @@ function between(minimum: number, maximum: number): Kind<Duration> {
 }
 
 /** Creates the keys of an issuer for one manager. Nothing is requested before a key is needed. */
-export type CreateKeys = (emit: TokenEmitter['emit'], runtime?: KeyRuntime) => SourceKeys
+export type CreateKeys = (emit: SourceContext['emit'], runtime?: KeyRuntime) => SourceKeys
 
 const RUNTIME: KeyRuntime = { now: monotonicNow, isWorkerd: IS_WORKERD }
 

@@ -154,15 +154,14 @@ export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers
   return { keys: ring, setKeys: (next, at, assertKeys) => ring.replace(next, at, assertKeys) }
 }
 
-/** The fields of a configuration that have a key. */
-export const KEY_FIELDS: readonly (keyof TokenConfig & `JWT_${string}`)[] = [
+const KEY_FIELDS = [
   'JWT_SECRET_KEY',
   'JWT_PREVIOUS_SECRET_KEY',
   'JWT_PRIVATE_KEY',
   'JWT_PRIVATE_KEY_PASSPHRASE',
   'JWT_PUBLIC_KEY',
   'JWT_PREVIOUS_PUBLIC_KEY',
-]
+] as const
 
 // In milliseconds, with the leeway that an expired token is still accepted for.
 function readLongestLifetime(config: TokenConfig): number {

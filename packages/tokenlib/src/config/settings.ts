@@ -125,8 +125,7 @@ function resolveCreation(
 // Another process on the same store may allow more leeway than this one.
 const MIN_RETENTION_MS = 300_000
 
-/** How a store is called for a configuration. */
-export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
+function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
   const others = [...issuers.values()]
   const leeways = others.map(({ rules }) => rules.leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)

@@ -146,6 +146,8 @@ export interface ManagerInspection {
 /** One of the own keys of a manager. */
 export interface InspectedKey {
   readonly kid: string
+  /** Every id that its tokens can be revoked by. */
+  readonly ids: readonly string[]
   readonly algorithm: string
   /** Whether it signs new tokens now. */
   readonly signs: boolean
@@ -173,6 +175,7 @@ function inspect(
     config,
     keys: settings.keys.verifying.map((key) => ({
       kid: key.kid,
+      ids: key.ids,
       algorithm: key.algorithm,
       signs: key.kid === signing?.kid && key.algorithm === signing.algorithm,
       isTrusted: settings.keys.isTrusted(key, moment),
