@@ -173,7 +173,7 @@ const written = new WeakSet<object>()
 // Tells @nestjs/swagger about the session routes of a controller, except what its class says itself.
 function markSessionRoutes(controller: Type<SessionController>, tokens: DescribedManager): void {
   const prototype = controller.prototype as unknown as Record<string, () => unknown>
-  for (const [name, { operation }] of Object.entries(describeRoutes(tokens))) {
+  for (const [name, operation] of describeRoutes(tokens)) {
     const handler = prototype[name] as () => unknown
     const mark = (key: string, value: object | undefined): void => {
       const stated = reflector.get<object | undefined>(key, handler)
