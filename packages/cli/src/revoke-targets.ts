@@ -5,7 +5,7 @@ import { type ConnectedStore, readConfig } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
 import { readInspectRules } from './configuration.js'
 import { describeCoverage, parseExpiry, parseIssuer, type TargetKind } from './revoke-options.js'
-import { toCount, toIsoTime, toRelative } from './words.js'
+import { toCount, toIsoTime, toMessage, toRelative } from './words.js'
 
 /** What is about to be revoked. */
 export interface Target {
@@ -174,9 +174,8 @@ function createManager(call: CommandCall): TokenManager {
   try {
     return new TokenManager({ config: readConfig(call) })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
     throw new CommandError(
-      `The key is needed to check the token: ${reason}. Without the key: revoke token --jti <id> --expires <time>`,
+      `The key is needed to check the token: ${toMessage(cause)}. Without the key: revoke token --jti <id> --expires <time>`,
       EXIT.usage,
       { cause },
     )

@@ -24,6 +24,7 @@ import { secret } from './secret.js'
 import { sessions } from './sessions.js'
 import type { Terminal } from './terminal.js'
 import { verify } from './verify.js'
+import { toMessage } from './words.js'
 
 const version: Command = {
   name: 'version',
@@ -107,7 +108,7 @@ function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'po
     return { positionals, values }
   } catch (cause) {
     // Some of its messages have several lines.
-    const message = cause instanceof Error ? cause.message.replaceAll('\n', ' ') : String(cause)
+    const message = toMessage(cause).replaceAll('\n', ' ')
     throw new CommandError(message, EXIT.usage, { cause })
   }
 }
@@ -124,7 +125,7 @@ function withFile(env: RunOptions['env'], path: string | boolean | undefined): R
 
 function report(error: unknown, isJson: boolean, terminal: Terminal): number {
   const exitCode = toExitCode(error)
-  const message = error instanceof Error ? error.message : String(error)
+  const message = toMessage(error)
   if (isJson) writeJson(terminal, { error: { message, exitCode } })
   else terminal.warn(safe`${terminal.style('red', 'error')}: ${message}\n`)
   return exitCode

@@ -13,6 +13,11 @@ export function toWords(seconds: number): string {
   return toCount(Math.floor(whole / size), name)
 }
 
+/** The message of whatever was thrown. */
+export function toMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 /** A number with its noun: `1 session`, `2,000 sessions`. */
 export function toCount(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`

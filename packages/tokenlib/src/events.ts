@@ -69,9 +69,9 @@ export interface TokenEvents {
     readonly id: string
     /** The user whose tokens are revoked; `null` for `key` and `all`, and where it is not known. */
     readonly sub: string | null
-    /** The issuer whose tokens alone are concerned; `null` for our own tokens, and for those of several issuers. */
+    /** The issuer of the revoked tokens; `null` for our own tokens, or if there are several issuers. */
     readonly issuer: string | null
-    /** `requested`: by the application. `reuse`: by a used refresh token. `limit`: by a log-in, to make room for it. */
+    /** `requested`: by the application. `reuse`: by a used refresh token. `limit`: by a login, to make room for it. */
     readonly reason: 'requested' | 'reuse' | 'limit'
   }
   /** A session got new tokens. */

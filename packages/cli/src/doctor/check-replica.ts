@@ -4,7 +4,7 @@ import { monotonicNow } from 'tokenlib/kit'
 import { replicate } from 'tokenlib/replica'
 import type { OpenedStore } from '../opened-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
-import { toBytesText, toCount, toMillisecondsText } from '../words.js'
+import { toBytesText, toCount, toMessage, toMillisecondsText } from '../words.js'
 
 /** What `doctor` saw of a replica of its own. */
 export interface ReplicaFacts {
@@ -70,12 +70,7 @@ export async function readReplica(
     const error = isFresh ? null : (lastError?.message ?? 'it is older than its bound')
     return { error, isTried: true, boundMs, entries, firstReadMs, oldestMs, isWoken }
   } catch (error) {
-    return {
-      ...NOT_TRIED,
-      isTried: true,
-      error: error instanceof Error ? error.message : String(error),
-      isWoken,
-    }
+    return { ...NOT_TRIED, isTried: true, error: toMessage(error), isWoken }
   } finally {
     clearInterval(timer)
     // That of the application is closed with it.

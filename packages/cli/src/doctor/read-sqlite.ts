@@ -5,6 +5,7 @@ import { inspectSqlite } from 'tokenlib/sqlite'
 import type { SqliteProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'
 import { type Latency, measureLatency } from './measure.js'
+import { toMessage } from '../words.js'
 
 /** What `doctor` knows of a SQLite file; `null` is what could not be read. */
 export interface SqliteFacts {
@@ -83,7 +84,7 @@ function readIntegrity(probe: SqliteProbe): string {
   try {
     return String(Object.values(probe.all('PRAGMA quick_check(1)')[0] ?? {})[0])
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return toMessage(error)
   }
 }
 
@@ -104,7 +105,7 @@ function readWriteError(probe: SqliteProbe, path: string, meta: string | null): 
     }
     return null
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error)
+    const text = toMessage(error)
     // Another process writes, so the file can be written.
     return /database (?:table |schema )?is locked/.test(text) ? null : text
   }

@@ -8,7 +8,7 @@ import { createEmptyRing, createKeyRing, type KeyRing } from '../tokens/key-ring
 import { createScheduledRing } from '../tokens/key-schedule.js'
 import type { OwnKey } from '../tokens/own-key.js'
 import type { TokenType } from '../tokens/payload.js'
-import { CONFIG_NAMES, CONFIG_TABLE, isConfigName, type TokenConfigFields } from './config-table.js'
+import { CONFIG_NAMES, CONFIG_TABLE, isConfigName, timeout, type TokenConfigFields } from './config-table.js'
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$|PASSPHRASE$/
 
@@ -54,7 +54,7 @@ export class TokenConfig {
     return new TokenConfig(Object.fromEntries([...found, ...given]) as TokenConfigOptions)
   }
 
-  /** Whether tokens, or only those of one type, are looked for in a location. */
+  /** Whether tokens, or only tokens of one type, are looked for in a location. */
   hasLocation(location: TokenLocation, type?: TokenType): boolean {
     const access = this.JWT_TOKEN_LOCATION
     const refresh = this.JWT_REFRESH_TOKEN_LOCATION ?? access
@@ -136,18 +136,19 @@ export interface ResolvedKeys {
 
 /** The keys of the configuration or of the option `keys`; none, where there are issuers and nothing is configured. */
 export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers: boolean): ResolvedKeys {
-  const { keys: list, signTimeout, now } = options
+  const { keys: list, signTimeout = '5s', now } = options
   const configured = KEY_FIELDS.find((name) => config[name] !== null)
   if (list === undefined) {
-    if (signTimeout !== undefined) throw new ConfigurationError('signTimeout needs the option keys')
+    if (options.signTimeout !== undefined) throw new ConfigurationError('signTimeout needs the option keys')
     const isEmpty = hasIssuers && configured === undefined
     return { keys: isEmpty ? createEmptyRing() : createKeyRing(config), setKeys: null }
   }
   const conflict = configured ?? (config.JWT_DECODE_ALGORITHMS === null ? undefined : 'JWT_DECODE_ALGORITHMS')
   if (conflict !== undefined) throw new ConfigurationError(`Set ${conflict} or the option keys, not both`)
+  if (!timeout.isValid(signTimeout)) throw new ConfigurationError(`signTimeout must be ${timeout.expected}`)
   const rules = {
     allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
-    signTimeoutMs: parseSignTimeout(signTimeout),
+    signTimeoutMs: parseDuration(signTimeout) * 1000,
     longestLifetimeMs: readLongestLifetime(config),
   }
   const ring = createScheduledRing(list, rules, now?.() ?? 0)
@@ -169,18 +170,4 @@ function readLongestLifetime(config: TokenConfig): number {
     lifetime === false ? Number.POSITIVE_INFINITY : parseDuration(lifetime),
   )
   return (Math.max(...lifetimes) + parseDuration(config.JWT_DECODE_LEEWAY)) * 1000
-}
-
-// The longest delay that a timer takes is 24 days; nobody waits an hour for a token.
-const MAX_SIGN_TIMEOUT_SECONDS = 3600
-
-function parseSignTimeout(timeout: Duration = '5s'): number {
-  let seconds = 0
-  try {
-    seconds = parseDuration(timeout)
-  } catch {
-    // Reported below, like every other bad value.
-  }
-  if (seconds > 0 && seconds <= MAX_SIGN_TIMEOUT_SECONDS) return seconds * 1000
-  throw new ConfigurationError('signTimeout must be a duration above zero, at most one hour')
 }

@@ -49,7 +49,7 @@ export interface TestTokens<Input extends object, Output extends object> {
   readonly authHeaders: (token: string) => Record<string, string>
 }
 
-/** What a manager for tests may have beside its configuration. */
+/** The options of a test manager, besides configuration fields. */
 export interface TestTokensOptions<Input extends object, Output extends object> {
   readonly claims?: ClaimsSchema<Input, Output>
   /** Opens a store that goes by the manager's clock: `(clock) => createMemoryStore({ clock })`. */
@@ -121,7 +121,7 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   }
 }
 
-// Tokens that the manager accepts, also where it is configured only to read those of another issuer.
+// Creates tokens that the manager accepts, even if its configuration only reads tokens from another issuer.
 function toIssuing(config: TokenConfig, key: TokenConfigOptions): TokenConfig {
   const fields = Object.fromEntries(Object.entries(config)) as TokenConfigOptions
   return new TokenConfig({
