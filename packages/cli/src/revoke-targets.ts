@@ -8,127 +8,108 @@ import { describeCoverage, parseExpiry, parseIssuer, type TargetKind } from './r
 import { toCount, toIsoTime, toMessage, toRelative } from './words.js'
 
 /** What is about to be revoked. */
-export interface Target {
+export interface Target extends Found {
   readonly kind: TargetKind
-  readonly id: string
   /** Whose tokens; `null` is the application itself or, for `all`, every issuer. */
   readonly issuer: string | null
-  /** What the store refuses afterwards: `every token of user "ada"`. */
-  readonly refused: string
-  /** What will happen, in whole sentences. */
-  readonly effect: string
   /** Whose tokens that covers. */
   readonly coverage: string
   /** Where the store keeps it. */
   readonly key: RevocationKey
-  revoke(origin: RevokeOptions): Promise<{ readonly position: string }>
-  /** How many live sessions are left, or `null` where that says nothing. */
-  countLeft(): Promise<number | null>
 }
 
-type Finder = (call: CommandCall, connected: ConnectedStore) => Promise<Target>
+interface Found {
+  readonly id: string
+  /** What the store refuses afterwards: `every token of user "ada"`. */
+  readonly refused: string
+  /** What will happen, in whole sentences. */
+  readonly effect: string
+  revoke(options: RevokeOptions): Promise<{ readonly position: string }>
+  /** How many live sessions are left, if they can be counted. */
+  countLeft?(): Promise<number>
+}
+
+type Finder = (call: CommandCall, tokens: TokenManager, issuer: string | null) => Promise<Found>
 
 /** What a command line names, as the store knows it at this moment. */
-export function findTarget(kind: TargetKind, call: CommandCall, connected: ConnectedStore): Promise<Target> {
+export async function findTarget(
+  kind: TargetKind,
+  call: CommandCall,
+  { tokens }: ConnectedStore,
+): Promise<Target> {
   const [, ...positionals] = call.positionals
-  return FINDERS[kind]({ ...call, positionals }, connected)
+  const issuer = parseIssuer(kind, call)
+  const found = await FINDERS[kind]({ ...call, positionals }, tokens, issuer)
+  const isAll = kind === 'all' && issuer !== null
+  return {
+    ...found,
+    kind,
+    issuer,
+    coverage: describeCoverage(kind, issuer),
+    key: isAll ? toRevocationKey('user', EVERY_USER, issuer) : toRevocationKey(kind, found.id, issuer),
+    revoke: (options) => found.revoke({ ...options, issuer: issuer ?? (kind === 'all' ? undefined : 'own') }),
+  }
 }
 
 const FINDERS: Readonly<Record<TargetKind, Finder>> = {
-  async token(call, { tokens }) {
+  async token(call, tokens) {
     const payload = await readRevocable(call)
     const { jti, exp, type, sub } = payload
-    const issuer = parseIssuer('token', call)
     const name = `token ${jti}`
     const end = exp === undefined ? 'never expires' : describeExpiry(exp)
     const owner = sub === undefined ? '' : `, ${type} token of user "${sub}"`
     return {
-      kind: 'token',
       id: jti,
-      issuer,
-      coverage: describeCoverage('token', issuer),
       refused: name,
       effect: `Revokes ${name}${owner}, which ${end}. Other tokens of its session stay valid.`,
-      key: toRevocationKey('token', jti, issuer),
-      revoke: (origin) => tokens.revoke.token(payload, { ...origin, issuer: issuer ?? 'own' }),
-      countLeft: async () => null,
+      revoke: (options) => tokens.revoke.token(payload, options),
     }
   },
 
-  async session(call, { tokens }) {
+  async session(call, tokens, issuer) {
     const id = readId(call, 'session')
-    const issuer = parseIssuer('session', call)
     const session = issuer === null ? await tokens.sessions.get(id) : null
-    const name = `session ${id}`
+    const sub = session?.sub ?? null
     return {
-      kind: 'session',
       id,
-      issuer,
-      coverage: describeCoverage('session', issuer),
-      refused: `every token of ${name}`,
-      effect: `Revokes every token of ${name}. ${describeSession(session)}`,
-      key: toRevocationKey('session', id, issuer),
-      revoke: (origin) => {
-        const sub = session?.sub ?? null
-        const named = { sid: id, ...(sub !== null && { sub }) }
-        return tokens.revoke.session(named, { ...origin, issuer: issuer ?? 'own' })
-      },
-      countLeft: async () => null,
+      refused: `every token of session ${id}`,
+      effect: `Revokes every token of session ${id}. ${describeSession(session)}`,
+      revoke: (options) => tokens.revoke.session({ sid: id, ...(sub !== null && { sub }) }, options),
     }
   },
 
-  async user(call, { tokens }) {
+  async user(call, tokens, issuer) {
     const id = readId(call, 'user')
-    const issuer = parseIssuer('user', call)
-    const countLeft = async (): Promise<number | null> => (issuer === null ? countSessions(tokens, id) : null)
-    const count = await countLeft()
-    const name = `user "${id}"`
-    const found = count === null ? '' : ` ${toMany(count)} will end.`
+    const countLeft = (): Promise<number> => countSessions(tokens, id)
+    const found = issuer === null ? ` ${toMany(await countLeft())} will end.` : ''
     return {
-      kind: 'user',
       id,
-      issuer,
-      coverage: describeCoverage('user', issuer),
-      refused: `every token of ${name}`,
-      effect: `Revokes every token of ${name} that began before now.${found} The user has to log in again.`,
-      key: toRevocationKey('user', id, issuer),
-      revoke: (origin) => tokens.revoke.user(id, { ...origin, issuer: issuer ?? 'own' }),
-      countLeft,
+      refused: `every token of user "${id}"`,
+      effect: `Revokes every token of user "${id}" that began before now.${found} The user has to log in again.`,
+      revoke: (options) => tokens.revoke.user(id, options),
+      ...(issuer === null && { countLeft }),
     }
   },
 
-  async key(call, { tokens }) {
+  async key(call, tokens, issuer) {
     const id = readId(call, 'kid')
-    const issuer = parseIssuer('key', call)
-    const name = `key ${id}`
     return {
-      kind: 'key',
       id,
-      issuer,
-      coverage: describeCoverage('key', issuer),
-      refused: `every token of ${name}`,
+      refused: `every token of key ${id}`,
       effect:
-        `Revokes every token that ${name} has signed or will sign, for good: this cannot be undone. ` +
+        `Revokes every token that key ${id} has signed or will sign, for good: this cannot be undone. ` +
         `Take the key out of the configuration too.${issuer === null ? describeKey(call, id) : ''}`,
-      key: toRevocationKey('key', id, issuer),
-      revoke: (origin) => tokens.revoke.key(id, { ...origin, issuer: issuer ?? 'own' }),
-      countLeft: async () => null,
+      revoke: (options) => tokens.revoke.key(id, options),
     }
   },
 
-  async all(call, { tokens }) {
-    const issuer = parseIssuer('all', call)
+  async all(_call, tokens, issuer) {
     const whose = issuer === null ? 'everybody' : `everybody of the issuer "${issuer}"`
     return {
-      kind: 'all',
       id: '',
-      issuer,
-      coverage: describeCoverage('all', issuer),
       refused: 'every token',
       effect: `Revokes every token of ${whose} that began before now. Everybody has to log in again.`,
-      key: issuer === null ? { kind: 'all', id: '' } : toRevocationKey('user', EVERY_USER, issuer),
-      revoke: (origin) => tokens.revoke.all({ ...origin, issuer: issuer ?? undefined }),
-      countLeft: async () => null,
+      revoke: (options) => tokens.revoke.all(options),
     }
   },
 }

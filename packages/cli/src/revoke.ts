@@ -145,7 +145,7 @@ async function carryOut(
       EXIT.unavailable,
     )
   }
-  return { event, notBefore, position, left: await target.countLeft() }
+  return { event, notBefore, position, left: (await target.countLeft?.()) ?? null }
 }
 
 function report(

@@ -137,7 +137,7 @@ function toDocument(findings: readonly Finding[], { store, configuration, applic
     app: application && {
       path: application.path,
       export: application.exportName,
-      keys: application.inspection.keys,
+      keys: application.inspection.keys.map(({ ids: _ids, ...key }) => key),
       issuers: application.inspection.issuers.map(({ issuer, profile, audience }) => ({
         issuer,
         profile,
