@@ -9,6 +9,7 @@ import {
   invalidClaim,
   isJwk,
   type IssuerSource,
+  type JwsHeader,
   type NodeKey,
   parseJwkText,
   readKeyMismatch,
@@ -16,12 +17,11 @@ import {
   readMistypedClaim,
   readSecretWeakness,
   type SourceContext,
-  type SourceKeys,
   text,
   toKid,
   toTokenPayload,
 } from 'tokenlib/kit'
-import { listIds } from './keys/jwk-set.js'
+import { createFixedKeys } from './keys/jwk-set.js'
 import {
   assertNearEnd,
   type LegacyIssuerOptions,
@@ -62,7 +62,7 @@ export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
         names: isWithoutIss ? [] : [issuer],
         isWithoutIss,
         profile: 'legacy',
-        keys: createLegacyKeys(exclusiveKeys),
+        keys: createFixedKeys(exclusiveKeys, selectLegacyKeys),
         exclusiveKeys,
         rules: claimRules,
         subjectPrefix: '',
@@ -131,16 +131,9 @@ function assertUsable(
   throw new ConfigurationError(`${field} ${weakness.reason}. ${advice}`)
 }
 
-function createLegacyKeys(keys: readonly BoundKey[]): SourceKeys {
-  const trusted = new Set(keys)
-  return {
-    // A token without a `kid` may be signed with any of them.
-    find: ({ alg, kid }) =>
-      keys.filter((key) => key.algorithm === alg && (kid === undefined || (kid !== '' && key.kid === kid))),
-    isTrusted: (key) => trusted.has(key),
-    idsOf: (kid) => listIds(keys, kid),
-    loader: null,
-  }
+// A token without a `kid` may be signed with any of them.
+function selectLegacyKeys(keys: readonly BoundKey[], { alg, kid }: JwsHeader): readonly BoundKey[] {
+  return keys.filter((key) => key.algorithm === alg && (kid === undefined || (kid !== '' && key.kid === kid)))
 }
 
 /**

@@ -20,7 +20,7 @@ import {
 } from 'tokenlib/kit'
 import { type FetchRules, type KeyFetch, parseKeyUrl } from './fetch-json.js'
 import { createFunctionKeys, type KeyFunction } from './function-keys.js'
-import { bindKeySet, listIds, noUsableKey, selectIssuerKeys } from './jwk-set.js'
+import { bindKeySet, createFixedKeys, noUsableKey, selectIssuerKeys } from './jwk-set.js'
 import type { KeyOwner, KeyRuntime, KeyTiming } from './key-cache.js'
 import { createRemoteKeys, type RemoteSource } from './remote-keys.js'
 
@@ -155,13 +155,7 @@ function createStaticKeys(owner: string, entries: readonly Jwk[], { algorithms }
     throw new ConfigurationError(`${owner}: key ${JSON.stringify(mistake.kid)}: ${mistake.reason}`)
   }
   if (set.keys.length === 0) throw new ConfigurationError(`${owner}: ${noUsableKey(set).message}`)
-  const trusted = new Set(set.keys)
-  return {
-    find: (header) => selectIssuerKeys(set.keys, header),
-    isTrusted: (key) => trusted.has(key),
-    idsOf: (kid) => listIds(set.keys, kid),
-    loader: null,
-  }
+  return createFixedKeys(set.keys, selectIssuerKeys)
 }
 
 function toRemote(
