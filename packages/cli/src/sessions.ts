@@ -1,5 +1,4 @@
 import type { SessionInfo } from 'tokenlib'
-import { systemClock } from 'tokenlib/kit'
 import {
   assertArguments,
   type Command,
@@ -53,7 +52,7 @@ function writeTable({ terminal }: CommandCall, user: string, page: readonly Sess
     terminal.write(safe`No live session of ${user}\n`)
     return
   }
-  const now = systemClock()
+  const now = Date.now()
   // Escaped before they are measured.
   const rows = page.map(({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }) => [
     toPrintable(id),
