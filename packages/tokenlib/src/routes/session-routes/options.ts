@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../errors.js'
 import { coversPath } from '../../requests/set-cookies.js'
-import type { TokenConfig } from '../../config/config.js'
+import { tokenConfig, type TokenConfig } from '../../config/config.js'
 import type { DescribeUser } from '../../sessions/describe-user.js'
 import { internalsOf } from '../../sessions/internals.js'
 import {
@@ -129,7 +129,7 @@ export function assertManager(
   tokens: { readonly config: TokenConfig; readonly keys: { readonly current: string | null } },
   path: string,
 ): void {
-  if (typeof tokens?.config?.hasLocation !== 'function') {
+  if (!tokenConfig.isValid(tokens?.config)) {
     throw new TypeError('createSessionRoutes() takes a TokenManager and options')
   }
   if (!internalsOf(tokens).keepsSessions) {
