@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  anyText,
   assertOptions,
   callable,
   choice,
@@ -12,9 +13,12 @@ import {
   type OptionKinds,
   orNull,
   parseOptions,
+  recordOf,
   required,
   text,
+  unchecked,
   unknownName,
+  wholeSeconds,
 } from '../packages/tokenlib/src/options.js'
 
 const NAMES = { revocation: true, config: true, clock: true } as const
@@ -93,6 +97,18 @@ describe('a table of kinds', () => {
     expect(() => parse(given)).toThrow(new TypeError(message))
   })
 
+  test('may create another error for a wrong value, but not for an unknown name', () => {
+    const toError = (problem: string) => new RangeError(`list: ${problem}`)
+    const parseAs = (given: object) => parseOptions('list()', given as ListOptions, KINDS, {}, toError)
+    expect(() => parseAs({ uid: '' })).toThrow(new RangeError('list: uid must be a non-empty string'))
+    expect(() => parseAs({ uid: 'ada', isOpn: true })).toThrow(TypeError)
+  })
+
+  test('suggests the name that was meant', () => {
+    const parseAs = (given: object) => parseOptions('list()', given as ListOptions, KINDS, { open: 'isOpen' })
+    expect(() => parseAs({ uid: 'ada', open: true })).toThrow('did you mean "isOpen"?')
+  })
+
   test('reads what the options inherit from a class', () => {
     class Defaults {
       isOpen = true
@@ -129,11 +145,17 @@ describe('a table of kinds', () => {
 
 test.each<[name: string, kind: Kind<unknown>, valid: unknown[], invalid: unknown[]]>([
   ['text', text, ['a'], ['', 1, null, undefined, ['a']]],
+  ['anyText', anyText, ['a', ''], [1, null, undefined]],
   ['choice', choice(['a', 'b']), ['a', 'b'], ['c', 'toString', '', ['a']]],
+  ['choice of numbers', choice([1, 2]), [1, 2], [3, '1']],
   ['flag', flag, [true, false], [0, 'true', null]],
   ['count', count(1), [1, 2 ** 31], [0, -1, 1.5, '1', Number.NaN, Infinity]],
+  ['count up to a maximum', count(0, 2), [0, 2], [-1, 3]],
   ['duration', duration(), [0, '15m', 'PT1M'], [-1, '', '15', 'soon', null]],
+  ['wholeSeconds', wholeSeconds, [1, '15m'], [0, 0.5, '500ms', 'soon']],
   ['callable', callable(), [() => 1], [{}, null]],
+  ['unchecked', unchecked(), [1, null, {}], []],
+  ['recordOf', recordOf(text), [{}, { a: 'b' }], [{ a: 1 }, [], null, 'a', new Map(), new Headers()]],
   ['orNull', orNull(text), [null, 'a'], ['', 1]],
   ['listOf', listOf(text), [['a']], ['a', [], ['']]],
   ['listOf, empty too', listOf(text, 0), [[], ['a']], ['a', ['']]],

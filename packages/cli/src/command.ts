@@ -144,6 +144,22 @@ export function assertArguments(call: CommandCall, names: readonly string[]): vo
 /** The argument that is a token, or `-` for one on stdin. */
 export const TOKEN_ARGUMENT = 'token|-'
 
+/** The token that a command was given as its argument, or on stdin for `-`, without `Bearer` before it. */
+export async function readTokenArgument(call: CommandCall): Promise<string> {
+  assertArguments(call, [TOKEN_ARGUMENT])
+  const [argument = ''] = call.positionals
+  const text = argument === '-' ? await call.terminal.readInput() : argument
+  // As it is copied from a request.
+  const token = text.trim().replace(/^(?:authorization: *)?bearer +/i, '')
+  if (token === '') {
+    throw new CommandError(
+      'No token was given: pass it as an argument, or - and the token on stdin',
+      EXIT.usage,
+    )
+  }
+  return token
+}
+
 /** Throws `CommandError` if the value of an option has a token in it: values are printed, stored and audited. */
 export function assertNoTokens(values: CommandCall['values']): void {
   for (const [name, value] of Object.entries(values)) {

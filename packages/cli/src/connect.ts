@@ -1,14 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import {
-  connectStore,
-  createClientReader,
-  createObservers,
-  parseDuration,
-  resolveStore,
-  type StoreConnection,
-  systemClock,
-} from 'tokenlib/kit'
-import { type ConfigurationError, TokenConfig } from 'tokenlib'
+import { TokenConfig, TokenManager, type TrustedIssuer } from 'tokenlib'
+import { parseDuration } from 'tokenlib/kit'
 import { isConfigurationError, isOutage } from 'tokenlib/errors'
 import { type CommandCall, readText } from './command.js'
 import { unavailable } from './driver.js'
@@ -16,10 +8,10 @@ import { CommandError, EXIT } from './exit.js'
 import { openStore } from './open-store.js'
 import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 
-/** A store, and the connection that a manager would have to it; neither needs a key. */
+/** A store, and a manager that revokes and lists sessions in it; it needs no key of the application. */
 export interface ConnectedStore {
   readonly opened: OpenedStore
-  readonly connection: StoreConnection
+  readonly tokens: TokenManager
 }
 
 /** The address of the store, or `null` where none was given. */
@@ -76,24 +68,62 @@ export async function withStore<Value>(
   }
 }
 
-/** The same with a connection that revokes and lists sessions as a manager does. */
-export function withConnection<Value>(
+/** The same with a manager, for `--issuer` too. */
+export function withManager<Value>(
   call: CommandCall,
   run: (connected: ConnectedStore) => Promise<Value>,
 ): Promise<Value> {
-  const config = readConfig(call)
-  return withStore(call, async (opened) => {
-    const connection = connectStore(opened.store, {
-      ...resolveStore(config, new Map()),
-      now: systemClock,
-      random: randomBytes,
-      clients: createClientReader(undefined),
-      emit: () => undefined,
-      observers: createObservers(),
-    })
-    await connection.ready()
-    return run({ opened, connection })
+  const configured = readConfig(call)
+  // Only what decides how long the store keeps an entry: the keys and other rules of the application are not needed.
+  const config = new TokenConfig({
+    JWT_SECRET_KEY: randomBytes(32),
+    ...Object.fromEntries(STORE_FIELDS.map((name) => [name, configured[name]])),
   })
+  const issuer = readText(call, 'issuer') ?? 'own'
+  return withStore(call, async (opened) => {
+    const issuers = issuer === 'own' ? [] : [toNamedIssuer(issuer)]
+    const tokens = new TokenManager({ config, issuers, store: opened.store })
+    await tokens.ready()
+    return run({ opened, tokens })
+  })
+}
+
+const STORE_FIELDS = [
+  'JWT_ACCESS_TOKEN_EXPIRES',
+  'JWT_REFRESH_TOKEN_EXPIRES',
+  'JWT_REFRESH_IDLE_EXPIRES',
+  'JWT_REFRESH_GRACE',
+  'JWT_DECODE_LEEWAY',
+  'JWT_REVOCATION_TIMEOUT',
+] as const
+
+// An issuer whose tokens are revoked by name. It has no keys, so the manager accepts none of its tokens.
+function toNamedIssuer(issuer: string): TrustedIssuer {
+  const rules = { leeway: 0, issuers: [issuer], audience: [], requiredClaims: [], maxAge: null }
+  return {
+    issuer,
+    subjectPrefix: '',
+    connect: () => ({
+      issuer,
+      names: [issuer],
+      isWithoutIss: false,
+      profile: 'named',
+      keys: { find: () => [], isTrusted: () => false, idsOf: () => [], loader: null },
+      exclusiveKeys: [],
+      rules,
+      subjectPrefix: '',
+      sendsEvents: false,
+      allowsHighS: true,
+      revokedBy: [issuer],
+      // The default of `sessionLifetime` of an issuer: 400 days.
+      sessionLifetime: 400 * 86_400_000,
+      longestLifetime: 0,
+      lifeOf: () => ({ start: 0, end: null }),
+      toPayload() {
+        throw new TypeError('Its tokens are never accepted')
+      },
+    }),
+  }
 }
 
 // A store that no application uses is most likely the wrong one, and a revocation in it would help nobody.
@@ -124,11 +154,7 @@ async function isInUse(opened: OpenedStore): Promise<boolean> {
 }
 
 function toStoreError(url: string, error: unknown): unknown {
-  const cause = readUnavailable(error)
-  if (cause === null) return error
-  return isConfigurationError(cause) ? (cause satisfies ConfigurationError) : unavailable(url, cause)
-}
-
-function readUnavailable(error: unknown): unknown {
-  return isOutage(error) ? (error.cause ?? error) : null
+  if (!isOutage(error)) return error
+  const { cause = error } = error
+  return isConfigurationError(cause) ? cause : unavailable(url, cause)
 }

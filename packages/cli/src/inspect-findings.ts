@@ -1,7 +1,6 @@
 import {
   ALGORITHMS,
   isAccessTokenHeader,
-  isNonEmptyString,
   MAX_HEADER_LENGTH,
   MAX_KID_LENGTH,
   readMissingClaim,
@@ -12,7 +11,7 @@ import {
 } from 'tokenlib/kit'
 import type { JwsHeader } from 'tokenlib/kit'
 import type { UnverifiedToken } from './decode-unverified.js'
-import type { InspectRules } from './inspect-rules.js'
+import type { InspectRules } from './configuration.js'
 import { toIsoTime, toRelative, toWords } from './words.js'
 
 /** What is wrong or unwise about a token. */
@@ -123,8 +122,8 @@ function listClaims({ claims }: UnverifiedToken, rules: InspectRules): Finding[]
   if (issuers.length > 0 && !(typeof iss === 'string' && issuers.includes(iss))) {
     found.push(objection('wrong-issuer', '"iss" is not in JWT_DECODE_ISSUER'))
   }
-  const named = [aud].flat().filter(isNonEmptyString)
-  if (audience.length > 0 && !named.some((name) => audience.includes(name))) {
+  const named = [aud].flat()
+  if (audience.length > 0 && !named.some((name) => audience.includes(name as string))) {
     found.push(objection('wrong-audience', '"aud" is not in JWT_DECODE_AUDIENCE'))
   }
   if (claims['cnf'] !== undefined) {

@@ -1,12 +1,10 @@
 import { decodeUnverified, type UnverifiedToken } from './decode-unverified.js'
-import { type Command, writeJson } from './command.js'
+import { type Command, writeJson, readTokenArgument } from './command.js'
 import { EXIT } from './exit.js'
 import { listFindings, type Finding } from './inspect-findings.js'
-import { type InspectRules, readInspectRules } from './inspect-rules.js'
+import { type InspectRules, readInspectRules } from './configuration.js'
 import { safe, safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
-import { readTokenArgument } from './token-argument.js'
-import { systemClock } from 'tokenlib/kit'
 import { toIsoTime, toPrintable, toRelative } from './words.js'
 
 /** Shows what is in a token. */
@@ -25,7 +23,7 @@ token is compared with that configuration. The exit code is 0 for whatever can b
     const { values, env, terminal } = call
     const token = decodeUnverified(await readTokenArgument(call))
     const rules = readInspectRules(env)
-    const now = systemClock()
+    const now = Date.now()
     const findings = listFindings(token, rules, now)
     if (values['json'] === true) writeJson(terminal, toDocument(token, rules, findings, now))
     else write(terminal, token, rules, findings, now)

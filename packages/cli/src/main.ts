@@ -3,6 +3,7 @@ import { EXIT } from './exit.js'
 import { run } from './run.js'
 import { safe } from './safe-text.js'
 import { createTerminal } from './terminal.js'
+import { toMessage } from './words.js'
 
 const terminal = createTerminal(process.env)
 
@@ -15,8 +16,7 @@ process.on('warning', ({ name, message }) => {
 
 // A driver that throws where nobody catches it. Node itself would print its text as it is.
 process.on('uncaughtException', (error) => {
-  const message = error instanceof Error ? error.message : String(error)
-  terminal.warn(safe`${terminal.style('red', 'error')}: ${message}\n`)
+  terminal.warn(safe`${terminal.style('red', 'error')}: ${toMessage(error)}\n`)
   process.exit(EXIT.unavailable)
 })
 

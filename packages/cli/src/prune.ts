@@ -1,5 +1,5 @@
 import { assertArguments, type Command, parseNumber, STORE_OPTIONS, writeJson } from './command.js'
-import { parseTimeout, withConnection } from './connect.js'
+import { parseTimeout, withManager } from './connect.js'
 import { inTime } from './driver.js'
 import { EXIT } from './exit.js'
 import { safe } from './safe-text.js'
@@ -27,7 +27,7 @@ may be interrupted at any time; progress is on stderr. No key is needed.`,
     assertArguments(call, [])
     const batch = parseNumber(call, 'batch', 1, 100_000)
     const { values, terminal } = call
-    return withConnection(call, async ({ opened }) => {
+    return withManager(call, async ({ opened }) => {
       // A step may have to look at many rows, and nobody waits for it.
       const stepTimeoutMs = Math.max(parseTimeout(call), STEP_TIMEOUT_MS)
       let dropped = 0

@@ -1,153 +1,118 @@
-import { type SessionInfo, TokenManager } from 'tokenlib'
-import {
-  EVERY_USER,
-  FOREVER,
-  type RevocationKey,
-  type StoredSessions,
-  systemClock,
-  toRevocationKey,
-  internalsOf,
-} from 'tokenlib/kit'
-import { assertArguments, type CommandCall, readText } from './command.js'
+import { type RevokeOptions, type SessionInfo, TokenManager } from 'tokenlib'
+import { EVERY_USER, internalsOf, type RevocationKey, toRevocationKey } from 'tokenlib/kit'
+import { assertArguments, type CommandCall, readText, readTokenArgument } from './command.js'
 import { type ConnectedStore, readConfig } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
-import { readInspectRules } from './inspect-rules.js'
+import { readInspectRules } from './configuration.js'
 import { describeCoverage, parseExpiry, parseIssuer, type TargetKind } from './revoke-options.js'
-import { readTokenArgument } from './token-argument.js'
-import { toCount, toIsoTime, toRelative } from './words.js'
+import { toCount, toIsoTime, toMessage, toRelative } from './words.js'
 
 /** What is about to be revoked. */
-export interface Target {
+export interface Target extends Found {
   readonly kind: TargetKind
-  readonly id: string
   /** Whose tokens; `null` is the application itself or, for `all`, every issuer. */
   readonly issuer: string | null
-  /** What the store refuses afterwards: `every token of user "ada"`. */
-  readonly refused: string
-  /** What will happen, in whole sentences. */
-  readonly effect: string
   /** Whose tokens that covers. */
   readonly coverage: string
   /** Where the store keeps it. */
   readonly key: RevocationKey
-  /** When its last token expires, in epoch milliseconds. Does not apply to users and `all`. */
-  readonly expiresAt: number
-  /** Whose it is, if known: for the event. */
-  readonly sub: string | null
-  /** How many live sessions are left, or `null` where that says nothing. */
-  countLeft(): Promise<number | null>
 }
 
-type Finder = (call: CommandCall, connected: ConnectedStore) => Promise<Target>
+interface Found {
+  readonly id: string
+  /** What the store refuses afterwards: `every token of user "ada"`. */
+  readonly refused: string
+  /** What will happen, in whole sentences. */
+  readonly effect: string
+  revoke(options: RevokeOptions): Promise<{ readonly position: string }>
+  /** How many live sessions are left, if they can be counted. */
+  countLeft?(): Promise<number>
+}
+
+type Finder = (call: CommandCall, tokens: TokenManager, issuer: string | null) => Promise<Found>
 
 /** What a command line names, as the store knows it at this moment. */
-export function findTarget(kind: TargetKind, call: CommandCall, connected: ConnectedStore): Promise<Target> {
+export async function findTarget(
+  kind: TargetKind,
+  call: CommandCall,
+  { tokens }: ConnectedStore,
+): Promise<Target> {
   const [, ...positionals] = call.positionals
-  return FINDERS[kind]({ ...call, positionals }, connected)
+  const issuer = parseIssuer(kind, call)
+  const found = await FINDERS[kind]({ ...call, positionals }, tokens, issuer)
+  const isAll = kind === 'all' && issuer !== null
+  return {
+    ...found,
+    kind,
+    issuer,
+    coverage: describeCoverage(kind, issuer),
+    key: isAll ? toRevocationKey('user', EVERY_USER, issuer) : toRevocationKey(kind, found.id, issuer),
+    revoke: (options) => found.revoke({ ...options, issuer: issuer ?? (kind === 'all' ? undefined : 'own') }),
+  }
 }
 
 const FINDERS: Readonly<Record<TargetKind, Finder>> = {
-  async token(call) {
+  async token(call, tokens) {
     const payload = await readRevocable(call)
     const { jti, exp, type, sub } = payload
-    const issuer = parseIssuer('token', call)
     const name = `token ${jti}`
     const end = exp === undefined ? 'never expires' : describeExpiry(exp)
     const owner = sub === undefined ? '' : `, ${type} token of user "${sub}"`
     return {
-      kind: 'token',
       id: jti,
-      issuer,
-      coverage: describeCoverage('token', issuer),
       refused: name,
       effect: `Revokes ${name}${owner}, which ${end}. Other tokens of its session stay valid.`,
-      key: toRevocationKey('token', jti, issuer),
-      expiresAt: exp === undefined ? FOREVER : exp * 1000,
-      sub: sub ?? null,
-      countLeft: async () => null,
+      revoke: (options) => tokens.revoke.token(payload, options),
     }
   },
 
-  async session(call, { connection }) {
+  async session(call, tokens, issuer) {
     const id = readId(call, 'session')
-    const issuer = parseIssuer('session', call)
-    const session = issuer === null ? ((await connection.sessions?.get(id)) ?? null) : null
-    const name = `session ${id}`
+    const session = issuer === null ? await tokens.sessions.get(id) : null
+    const sub = session?.sub ?? null
     return {
-      kind: 'session',
       id,
-      issuer,
-      coverage: describeCoverage('session', issuer),
-      refused: `every token of ${name}`,
-      effect: `Revokes every token of ${name}. ${describeSession(session)}`,
-      key: toRevocationKey('session', id, issuer),
-      expiresAt: issuer === null ? 0 : systemClock() + FOREIGN_SESSION_LIFETIME_MS,
-      sub: session?.sub ?? null,
-      countLeft: async () => null,
+      refused: `every token of session ${id}`,
+      effect: `Revokes every token of session ${id}. ${describeSession(session)}`,
+      revoke: (options) => tokens.revoke.session({ sid: id, ...(sub !== null && { sub }) }, options),
     }
   },
 
-  async user(call, { connection }) {
+  async user(call, tokens, issuer) {
     const id = readId(call, 'user')
-    const issuer = parseIssuer('user', call)
-    const sessions = issuer === null ? connection.sessions : null
-    const count = await countSessions(sessions, id)
-    const name = `user "${id}"`
-    const found = count === null ? '' : ` ${toMany(count)} will end.`
+    const countLeft = (): Promise<number> => countSessions(tokens, id)
+    const found = issuer === null ? ` ${toMany(await countLeft())} will end.` : ''
     return {
-      kind: 'user',
       id,
-      issuer,
-      coverage: describeCoverage('user', issuer),
-      refused: `every token of ${name}`,
-      effect: `Revokes every token of ${name} that began before now.${found} The user has to log in again.`,
-      key: toRevocationKey('user', id, issuer),
-      expiresAt: FOREVER,
-      sub: id,
-      countLeft: () => countSessions(sessions, id),
+      refused: `every token of user "${id}"`,
+      effect: `Revokes every token of user "${id}" that began before now.${found} The user has to log in again.`,
+      revoke: (options) => tokens.revoke.user(id, options),
+      ...(issuer === null && { countLeft }),
     }
   },
 
-  async key(call) {
+  async key(call, tokens, issuer) {
     const id = readId(call, 'kid')
-    const issuer = parseIssuer('key', call)
-    const name = `key ${id}`
     return {
-      kind: 'key',
       id,
-      issuer,
-      coverage: describeCoverage('key', issuer),
-      refused: `every token of ${name}`,
+      refused: `every token of key ${id}`,
       effect:
-        `Revokes every token that ${name} has signed or will sign, for good: this cannot be undone. ` +
+        `Revokes every token that key ${id} has signed or will sign, for good: this cannot be undone. ` +
         `Take the key out of the configuration too.${issuer === null ? describeKey(call, id) : ''}`,
-      key: toRevocationKey('key', id, issuer),
-      expiresAt: FOREVER,
-      sub: null,
-      countLeft: async () => null,
+      revoke: (options) => tokens.revoke.key(id, options),
     }
   },
 
-  async all(call) {
-    const issuer = parseIssuer('all', call)
+  async all(_call, tokens, issuer) {
     const whose = issuer === null ? 'everybody' : `everybody of the issuer "${issuer}"`
     return {
-      kind: 'all',
       id: '',
-      issuer,
-      coverage: describeCoverage('all', issuer),
       refused: 'every token',
       effect: `Revokes every token of ${whose} that began before now. Everybody has to log in again.`,
-      key: issuer === null ? { kind: 'all', id: '' } : toRevocationKey('user', EVERY_USER, issuer),
-      expiresAt: FOREVER,
-      sub: null,
-      countLeft: async () => null,
+      revoke: (options) => tokens.revoke.all(options),
     }
   },
 }
-
-// As long as the default of `sessionLifetime` of an issuer: 400 days.
-const FOREIGN_SESSION_LIFETIME_MS = 400 * 86_400_000
 
 function readId(call: CommandCall, name: string): string {
   assertArguments(call, [name])
@@ -190,9 +155,8 @@ function createManager(call: CommandCall): TokenManager {
   try {
     return new TokenManager({ config: readConfig(call) })
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
     throw new CommandError(
-      `The key is needed to check the token: ${reason}. Without the key: revoke token --jti <id> --expires <time>`,
+      `The key is needed to check the token: ${toMessage(cause)}. Without the key: revoke token --jti <id> --expires <time>`,
       EXIT.usage,
       { cause },
     )
@@ -200,7 +164,7 @@ function createManager(call: CommandCall): TokenManager {
 }
 
 function describeExpiry(exp: number): string {
-  const now = systemClock()
+  const now = Date.now()
   const verb = exp * 1000 <= now ? 'expired' : 'expires'
   return `${verb} ${toRelative(exp * 1000, now)} (${toIsoTime(exp * 1000)})`
 }
@@ -209,7 +173,7 @@ function describeSession(session: SessionInfo | null): string {
   if (session === null)
     return 'The store knows no live session of this id; the revocation is kept all the same.'
   const { sub, createdAt, lastUsedAt, ip, userAgent } = session
-  const now = systemClock()
+  const now = Date.now()
   const from = [ip, userAgent].filter((part) => part !== null).join(', ')
   return (
     `It is one of ${sub === null ? 'a user whose id is kept as a digest' : `user "${sub}"`}, ` +
@@ -230,8 +194,7 @@ function describeKey({ env }: CommandCall, kid: string): string {
 const PAGE = 1000
 const MAX_PAGES = 10
 
-async function countSessions(sessions: StoredSessions | null, user: string): Promise<number | null> {
-  if (sessions === null) return null
+async function countSessions({ sessions }: TokenManager, user: string): Promise<number> {
   let count = 0
   let before: string | undefined
   for (let page = 0; page < MAX_PAGES; page++) {

@@ -1,7 +1,6 @@
 import { userInfo } from 'node:os'
-import type { TokenEvents } from 'tokenlib'
-import type { EventOrigin } from 'tokenlib/kit'
-import { FOREVER, isWatermark, parseActor } from 'tokenlib/kit'
+import type { RevokeOptions, TokenEvents } from 'tokenlib'
+import { FOREVER } from 'tokenlib/kit'
 import {
   describeUnknown,
   type Command,
@@ -10,7 +9,7 @@ import {
   STORE_OPTIONS,
   writeJson,
 } from './command.js'
-import { type ConnectedStore, withConnection } from './connect.js'
+import { type ConnectedStore, withManager } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
 import { assertRevokeOptions, TARGET_KINDS, type TargetKind } from './revoke-options.js'
 import { findTarget, type Target } from './revoke-targets.js'
@@ -58,7 +57,7 @@ with a replica follow within their bound. No application hears of it: keep the o
     const kind = parseKind(call.positionals[0])
     assertUsage(kind, call)
     const origin = readOrigin(call)
-    return withConnection(call, async (connected) => {
+    return withManager(call, async (connected) => {
       const target = await findTarget(kind, call, connected)
       await confirm(call, target, connected)
       const done = await carryOut(call, target, origin, connected)
@@ -93,9 +92,11 @@ function parseKind(given: string | undefined): TargetKind {
   )
 }
 
-function readOrigin(call: CommandCall): EventOrigin {
-  const [actor, note] = [readText(call, 'actor') ?? `cli:${readUserName(call)}`, readText(call, 'note')]
-  return { ...parseActor({ actor, note: note ?? undefined }), ip: null, userAgent: null }
+function readOrigin(call: CommandCall): RevokeOptions {
+  return {
+    actor: readText(call, 'actor') ?? `cli:${readUserName(call)}`,
+    note: readText(call, 'note') ?? undefined,
+  }
 }
 
 function readUserName({ env }: CommandCall): string {
@@ -117,7 +118,7 @@ async function confirm(call: CommandCall, target: Target, { opened }: ConnectedS
 }
 
 interface Done {
-  readonly event: TokenEvents['revoked']
+  readonly event: TokenEvents['revoked'] | null
   /** Epoch milliseconds, or `FOREVER`. */
   readonly notBefore: number
   readonly position: string
@@ -127,15 +128,12 @@ interface Done {
 async function carryOut(
   { terminal }: CommandCall,
   target: Target,
-  origin: EventOrigin,
-  connected: ConnectedStore,
+  origin: RevokeOptions,
+  { opened, tokens }: ConnectedStore,
 ): Promise<Done> {
-  const { opened, connection } = connected
-  const { kind, id, issuer, sub, key, expiresAt } = target
-  const revoked = isWatermark(key.kind)
-    ? connection.revoker.raise([key])
-    : connection.revoker.write([{ ...key, expiresAt }])
-  const { position } = await revoked.catch((error: unknown) => {
+  let event: TokenEvents['revoked'] | null = null
+  tokens.on('revoked', (revoked) => void (event ??= revoked))
+  const { position } = await target.revoke(origin).catch((error: unknown) => {
     terminal.warn(safe`The store has not acknowledged the revocation: run the command again until it does\n`)
     throw error
   })
@@ -147,8 +145,7 @@ async function carryOut(
       EXIT.unavailable,
     )
   }
-  const event = { kind, id, reason: 'requested', issuer, sub, ...origin } as const
-  return { event, notBefore, position, left: await target.countLeft() }
+  return { event, notBefore, position, left: (await target.countLeft?.()) ?? null }
 }
 
 function report(

@@ -3,6 +3,7 @@ import { parseArgs, parseEnv } from 'node:util'
 import { isTokenError } from 'tokenlib'
 import { isConfigurationError, isOutage } from 'tokenlib/errors'
 import {
+  assertArguments,
   assertNoTokens,
   COMMON_OPTIONS,
   type Command,
@@ -23,7 +24,24 @@ import { secret } from './secret.js'
 import { sessions } from './sessions.js'
 import type { Terminal } from './terminal.js'
 import { verify } from './verify.js'
-import { version } from './version.js'
+import { toMessage } from './words.js'
+
+const version: Command = {
+  name: 'version',
+  summary: 'print the version of tokenlib and of Node',
+  usage: 'version [options]',
+  options: {},
+  async run(call) {
+    assertArguments(call, [])
+    const { values, terminal } = call
+    const file = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+    const { version: tokenlib } = JSON.parse(file) as { readonly version: string }
+    const node = process.versions.node
+    if (values['json'] === true) writeJson(terminal, { tokenlib, node })
+    else terminal.write(safe`tokenlib ${tokenlib} (Node ${node})\n`)
+    return EXIT.ok
+  },
+}
 
 const COMMANDS: readonly Command[] = [
   secret,
@@ -90,7 +108,7 @@ function parse(command: Command, args: readonly string[]): Pick<CommandCall, 'po
     return { positionals, values }
   } catch (cause) {
     // Some of its messages have several lines.
-    const message = cause instanceof Error ? cause.message.replaceAll('\n', ' ') : String(cause)
+    const message = toMessage(cause).replaceAll('\n', ' ')
     throw new CommandError(message, EXIT.usage, { cause })
   }
 }
@@ -107,7 +125,7 @@ function withFile(env: RunOptions['env'], path: string | boolean | undefined): R
 
 function report(error: unknown, isJson: boolean, terminal: Terminal): number {
   const exitCode = toExitCode(error)
-  const message = error instanceof Error ? error.message : String(error)
+  const message = toMessage(error)
   if (isJson) writeJson(terminal, { error: { message, exitCode } })
   else terminal.warn(safe`${terminal.style('red', 'error')}: ${message}\n`)
   return exitCode

@@ -1,7 +1,11 @@
+import { styleText } from 'node:util'
 import { toPrintable } from './words.js'
 
+/** How a text may be emphasised. */
+export type TextFormat = 'bold' | 'dim' | 'red' | 'yellow' | 'green'
+
 /**
- * Text that may go to a terminal. Only `safe`, `safeLines` and `styleText` create one, so a command cannot print a value
+ * Text that may go to a terminal. Only `safe`, `safeLines` and `style` create one, so a command cannot print a value
  * that was not escaped: `Terminal` takes nothing else.
  */
 export class SafeText {
@@ -19,9 +23,9 @@ export class SafeText {
     return new SafeText(literals.map((literal, at) => literal + (escaped[at] ?? '')).join(''))
   }
 
-  /** The text between two control sequences of ours. */
-  static between(start: string, text: string | SafeText, end: string): SafeText {
-    return new SafeText(`${start}${safe`${text}`.#text}${end}`)
+  /** The text with a format, whatever stdout is. */
+  static styled(format: TextFormat, text: string | SafeText): SafeText {
+    return new SafeText(styleText(format, safe`${text}`.#text, { validateStream: false }))
   }
 
   toString(): string {

@@ -1,5 +1,4 @@
 import type { SessionInfo } from 'tokenlib'
-import { systemClock } from 'tokenlib/kit'
 import {
   assertArguments,
   type Command,
@@ -9,8 +8,8 @@ import {
   STORE_OPTIONS,
   writeJson,
 } from './command.js'
-import { withConnection } from './connect.js'
-import { CommandError, EXIT } from './exit.js'
+import { withManager } from './connect.js'
+import { EXIT } from './exit.js'
 import { safe, safeLines } from './safe-text.js'
 import { toCount, toIsoTime, toPrintable, toRelative } from './words.js'
 
@@ -31,12 +30,8 @@ The user is the uid that the application gives to sessions.open, which is the su
     const [user = ''] = call.positionals
     const limit = parseNumber(call, 'limit', 1, 1000)
     const before = readText(call, 'before')
-    return withConnection(call, async ({ opened, connection }) => {
-      const page = await connection.sessions?.list(user, {
-        limit,
-        ...(before !== null && { before }),
-      })
-      if (page === undefined) throw new CommandError('This store keeps no sessions', EXIT.usage)
+    return withManager(call, async ({ opened, tokens }) => {
+      const page = await tokens.sessions.list(user, { limit, ...(before !== null && { before }) })
       // A page that is shorter than its limit is the last one.
       const next = page.length < limit ? null : (page.at(-1)?.id ?? null)
       if (call.values['json'] === true) {
@@ -57,7 +52,7 @@ function writeTable({ terminal }: CommandCall, user: string, page: readonly Sess
     terminal.write(safe`No live session of ${user}\n`)
     return
   }
-  const now = systemClock()
+  const now = Date.now()
   // Escaped before they are measured.
   const rows = page.map(({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }) => [
     toPrintable(id),

@@ -1,9 +1,6 @@
 import { createInterface } from 'node:readline/promises'
 import { CommandError, EXIT } from './exit.js'
-import { safe, SafeText } from './safe-text.js'
-
-/** How a text may be emphasised. */
-export type TextFormat = 'bold' | 'dim' | 'red' | 'yellow' | 'green'
+import { safe, SafeText, type TextFormat } from './safe-text.js'
 
 /** Everything that a command does to the outside, so that tests can run commands in their own process. */
 export interface Terminal {
@@ -19,15 +16,6 @@ export interface Terminal {
   readInput(): Promise<string>
   /** Asks a question; only `y` and `yes` are `true`. */
   confirm(question: SafeText): Promise<boolean>
-}
-
-// ECMA-48 §8.3.117: how each begins and ends.
-const FORMATS: Readonly<Record<TextFormat, readonly [start: number, end: number]>> = {
-  bold: [1, 22],
-  dim: [2, 22],
-  red: [31, 39],
-  yellow: [33, 39],
-  green: [32, 39],
 }
 
 // No token and no answer is larger. Whoever pipes a file in by mistake gets a message, not a full memory.
@@ -48,10 +36,7 @@ export function createTerminal(
     isInteractive: stdin.isTTY && stdout.isTTY,
     write: (text) => void writeOut(text.toString()),
     warn: (text) => void stderr.write(text.toString()),
-    style(format, text) {
-      const [start, end] = FORMATS[format]
-      return hasColours ? SafeText.between(`\u001B[${start}m`, text, `\u001B[${end}m`) : safe`${text}`
-    },
+    style: (format, text) => (hasColours ? SafeText.styled(format, text) : safe`${text}`),
     async readInput() {
       let text = ''
       for await (const chunk of stdin.setEncoding('utf8')) {

@@ -5,12 +5,18 @@ import {
   isOutage,
   RefreshTokenRequiredError,
 } from 'tokenlib/errors'
-import { systemClock, internalsOf } from 'tokenlib/kit'
-import { type Command, type CommandCall, parseChoice, STORE_OPTIONS, writeJson } from './command.js'
+import { internalsOf } from 'tokenlib/kit'
+import {
+  type Command,
+  type CommandCall,
+  parseChoice,
+  STORE_OPTIONS,
+  writeJson,
+  readTokenArgument,
+} from './command.js'
 import { readConfig, readStoreUrl, withStore } from './connect.js'
 import { EXIT } from './exit.js'
 import { safe } from './safe-text.js'
-import { readTokenArgument } from './token-argument.js'
 import { toIsoTime, toPrintable, toRelative } from './words.js'
 
 /** Verifies a token. */
@@ -88,5 +94,5 @@ function report({ values, terminal }: CommandCall, result: Result, hasStore: boo
 }
 
 function describeExpiry(exp: number): string {
-  return `expires ${toRelative(exp * 1000, systemClock())} (${toIsoTime(exp * 1000)})`
+  return `expires ${toRelative(exp * 1000, Date.now())} (${toIsoTime(exp * 1000)})`
 }

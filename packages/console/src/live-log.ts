@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RevocationStore, TokenEvents, TokenManager } from 'tokenlib'
-import { monotonicNow, type Revocation, startTimer, systemClock, type Timer, toStoredId } from 'tokenlib/kit'
+import { type Revocation, startTimer, toStoredId } from 'tokenlib/kit'
 
 /** Something that happened, as the page gets it. */
 export interface LiveEntry {
@@ -38,7 +38,7 @@ export function createLiveLog(
 ): LiveLog {
   const entries: LiveEntry[] = []
   const watchers = new Map<object, { readonly listener: () => void; readonly onClose: () => void }>()
-  const timers = new Set<Timer>()
+  const timers = new Set<ReturnType<typeof startTimer>>()
   let isClosed = false
   const seenAt = new Map<string, number>()
   let count = 0
@@ -47,7 +47,7 @@ export function createLiveLog(
   const add = (event: LiveEntry['event'], facts: object): void => {
     instance ??= randomUUID()
     count++
-    const at = new Date(systemClock()).toISOString()
+    const at = new Date(Date.now()).toISOString()
     entries.push({ id: `${instance}:${count}`, number: count, at, event, facts })
     if (entries.length > MAX_ENTRIES) entries.shift()
     for (const { listener } of watchers.values()) listener()
@@ -55,7 +55,7 @@ export function createLiveLog(
 
   // Whether the same was revoked a moment ago; from now on it was.
   const isRepeated = (key: string): boolean => {
-    const now = monotonicNow()
+    const now = performance.now()
     for (const [known, at] of seenAt) {
       if (now - at < SAME_WITHIN_MS && seenAt.size <= 10 * MAX_ENTRIES) break
       seenAt.delete(known)
@@ -127,7 +127,7 @@ export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boo
   const newestAtStart = log.readAfter(0).at(-1)?.number ?? 0
   let sent = 0
   let isBusy = false
-  let timer: Timer | undefined
+  let timer: ReturnType<typeof startTimer> | undefined
   let unwatch: (() => void) | undefined
   let isOver = false
 

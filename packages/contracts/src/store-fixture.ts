@@ -11,7 +11,6 @@ import {
   type RotationOptions,
   type SessionStore,
   type StoredSession,
-  systemClock,
 } from 'tokenlib/kit'
 import type { RevocationStore } from 'tokenlib'
 import type { Clock } from 'tokenlib/kit'
@@ -64,7 +63,7 @@ export async function withFixture(
 ): Promise<void> {
   // Letters and digits only: a place may become a file, a schema or a part of a key.
   const place = `test${crypto.randomUUID().replaceAll('-', '')}`
-  const startedAt = systemClock()
+  const startedAt = Date.now()
   let shift = 0
   const now: Clock = () => startedAt + shift
   const opened: RevocationStore[] = []

@@ -1,7 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
-import { emitWarning } from './runtime.js'
+import { describeThrown, emitWarning } from './runtime.js'
 
 /** Where a request comes from, as far as it is known; both are `null` without a request. */
 export interface SessionClient {
@@ -69,9 +69,9 @@ export interface TokenEvents {
     readonly id: string
     /** The user whose tokens are revoked; `null` for `key` and `all`, and where it is not known. */
     readonly sub: string | null
-    /** The issuer whose tokens alone are concerned; `null` for our own tokens, and for those of several issuers. */
+    /** The issuer of the revoked tokens; `null` for our own tokens, or if there are several issuers. */
     readonly issuer: string | null
-    /** `requested`: by the application. `reuse`: by a used refresh token. `limit`: by a log-in, to make room for it. */
+    /** `requested`: by the application. `reuse`: by a used refresh token. `limit`: by a login, to make room for it. */
     readonly reason: 'requested' | 'reuse' | 'limit'
   }
   /** A session got new tokens. */
@@ -231,11 +231,5 @@ function notify(listener: TokenListener<never>, event: never): void {
 }
 
 function warn(error: unknown): void {
-  let reason: string
-  try {
-    reason = String(error)
-  } catch {
-    reason = typeof error
-  }
-  emitWarning(`A listener of tokenlib failed: ${reason}`, 'TokenListenerWarning')
+  emitWarning(`A listener of tokenlib failed: ${describeThrown(error)}`, 'TokenListenerWarning')
 }

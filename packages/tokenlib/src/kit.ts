@@ -1,7 +1,6 @@
 export type { ChoosableManager, RequireToken } from './choose-manager.js'
-export { CONFIG_NAMES, isConfigName, type SameSite, type TokenConfigFields } from './config/config-table.js'
-export { KEY_FIELDS, resolveKeys } from './config/config.js'
-export { resolveStore, toGraceMs } from './config/settings.js'
+export { type SameSite, type TokenConfigFields } from './config/config-table.js'
+export { toGraceMs } from './config/settings.js'
 export {
   hasNestedDuplicates,
   isJsonObject,
@@ -14,7 +13,6 @@ export type {
   LoginFailure,
   ReplicaEvent,
   SessionClient,
-  TokenEmitter,
   TokenEventName,
   TokenListener,
 } from './events.js'
@@ -33,14 +31,13 @@ export { fetchRequestReader, FetchView, nodeRequestReader, toRequestView } from 
 export { attach, readAttached, rememberView, type RequestReader } from './http/view.js'
 export {
   type CheckKind,
-  createObservers,
   type StoreCall,
   type StoreCallObserver,
   type TokenCheck,
   type TokenObserver,
 } from './observer.js'
 export {
-  assertOptions,
+  anyText,
   callable,
   choice,
   count,
@@ -51,12 +48,13 @@ export {
   listOf,
   oneOrMore,
   type OptionKinds,
-  type OptionNames,
   orNull,
   parseOptions,
+  recordOf,
   required,
   text,
   textLike,
+  unchecked,
   unknownName,
 } from './options.js'
 export type { SubjectGetter } from './requests/check-request.js'
@@ -86,7 +84,6 @@ export { type IssuedJwt, type IssuedJwtOptions, USED_ONCE } from './requests/iss
 export type { ReadTokenOptions, VerifyOptions, WithHeader } from './requests/policy.js'
 export { parseSetCookie } from './requests/set-cookies.js'
 export type { RegisterTokenBlocklist, RevocationContext, RevocationRequest } from './revocation/blocklist.js'
-export { connectStore, type StoreConnection } from './revocation/connect-store.js'
 export {
   addDuration,
   EVERY_USER,
@@ -121,11 +118,7 @@ export {
   toPresentation,
   toRotation,
 } from './revocation/rotation.js'
-export {
-  createClientReader,
-  type ReadClientIp,
-  type SessionClientOptions,
-} from './revocation/session-client.js'
+export { type ReadClientIp, type SessionClientOptions } from './revocation/session-client.js'
 export {
   assertSessionLimit,
   decideOpening,
@@ -161,11 +154,10 @@ export {
   type Revoked,
   type StoreNeeds,
 } from './revocation/store.js'
-export type { ListSessionsOptions, StoredSessions } from './revocation/stored-sessions.js'
+export type { ListSessionsOptions } from './revocation/stored-sessions.js'
 export type { SecurityScheme } from './routes/openapi.js'
 export {
   assertIdentity,
-  assertPath,
   callHook,
   createEmptyAnswer,
   createJsonAnswer,
@@ -177,18 +169,11 @@ export {
   parseBodyText,
   RefusedRequest,
   type Route,
+  routePath,
   toErrorAnswer,
   toHookError,
 } from './routes/router.js'
-export {
-  IS_WORKERD,
-  settleQuietly,
-  sleep,
-  startTimer,
-  type Timer,
-  withDeadline,
-  withFairDeadline,
-} from './runtime.js'
+export { IS_WORKERD, settleQuietly, sleep, startTimer, withDeadline, withFairDeadline } from './runtime.js'
 export type { DescribedLogin } from './sessions/describe-user.js'
 export type { RefreshingManager } from './sessions/implicit-refresh.js'
 export {
@@ -199,7 +184,7 @@ export {
 } from './sessions/internals.js'
 export type { RefreshOptions } from './sessions/refresh.js'
 export type { Acknowledgement, LogoutPayload, RevocablePayload } from './sessions/revoke.js'
-export { MAX_NOTE_LENGTH, parseActor } from './sessions/run-revocation.js'
+export { MAX_NOTE_LENGTH } from './sessions/run-revocation.js'
 export type { FailedLogin } from './sessions/sessions.js'
 export type { PairTokenOptions } from './sessions/token-maker.js'
 export type { UpgradeAuthenticator, UpgradeConnection } from './sockets/accept-upgrade.js'
@@ -213,13 +198,12 @@ export type { ClosableSocket } from './sockets/sockets.js'
 export { createLossReporter, type LossReporter } from './stores/loss-reporter.js'
 export { readOrigin, type StoreOrigin } from './stores/store-origin.js'
 export { pollFeed } from './stores/store-parts.js'
-export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
+export { type Clock, parseDuration } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {
   type CompactJws,
   type DecodedToken,
-  DEFAULT_MAX_TOKEN_LENGTH,
   isAccessTokenHeader,
   MAX_HEADER_LENGTH,
   TOKEN_TYPES,
@@ -250,7 +234,6 @@ export {
   type ClaimRules,
   type ExtraClaims,
   invalidClaim,
-  isNonEmptyString,
   readEnd,
   readMissingClaim,
   readMistypedClaim,

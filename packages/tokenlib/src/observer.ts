@@ -1,13 +1,11 @@
 import { type AnyTokenError, isOutage, isTokenError } from './errors.js'
-import type { OptionNames } from './options.js'
-import { emitWarning } from './runtime.js'
-import { isPromise } from './runtime.js'
+import { describeThrown, emitWarning, isPromise } from './runtime.js'
 import { monotonicNow } from './time.js'
 
 /**
- * What a token was checked for: a dependency of a `request`, `verify` (`token`), an introspection (`inspection`),
- * a JWT of an issuer that is no access token (`issued_jwt`), `refresh`, `logout`, the `upgrade` to a WebSocket, a dependency of
- * one of its messages (`message`), or whether the socket may stay open (`recheck`).
+ * What a token was checked for: a dependency of a `request`, `verify` (`token`), an introspection (`inspection`), another
+ * kind of JWT from an issuer (`issued_jwt`), `refresh`, `logout`, the `upgrade` to a WebSocket, a dependency of one of its
+ * messages (`message`), or whether the socket may stay open (`recheck`).
  */
 export type CheckKind =
   | 'request'
@@ -20,25 +18,25 @@ export type CheckKind =
   | 'message'
   | 'recheck'
 
-/** What came of a check. */
+/** The result of a check. */
 export interface TokenCheck {
   readonly kind: CheckKind
-  /** `fast` for a token that was known and let pass at once, without a promise. */
+  /** `fast`: the token was accepted synchronously. */
   readonly lane: 'fast' | 'recipe'
   /**
-   * `anonymous`: there was no token, and none is needed. `unavailable`: the store or the keys were, so the request was
-   * refused. `failed`: something threw that is no token error, which is a mistake in a program.
+   * `anonymous`: no token was sent, and the dependency is optional. `unavailable`: the store or the keys did not answer.
+   * `failed`: the check threw something other than a token error, which is a bug.
    */
   readonly outcome: 'accepted' | 'anonymous' | 'refused' | 'unavailable' | 'failed'
   /** Why it was refused or unavailable; otherwise `null`. */
   readonly code: AnyTokenError['code'] | null
-  /** How long it took; `null` for the fast lane, which is not timed. */
+  /** `null` for the fast lane, which is not timed. */
   readonly durationMs: number | null
-  /** The user of a token that was accepted, where that is known; otherwise `null`. */
+  /** The user of an accepted token, if known; otherwise `null`. */
   readonly sub: string | null
 }
 
-/** A call of the store that begins. */
+/** A call of the store that is about to start. */
 export interface StoreCall {
   /** `prepare`, `lookup`, `revoke`, `open`, `rotate`, `present`, `list` or `get`. */
   readonly operation: string
@@ -48,13 +46,13 @@ export interface StoreCall {
 
 /** Follows one call of the store to its end. */
 export interface StoreCallObserver {
-  /** Starts the call, in a context of its own for example. A call that it does not start is started without it. */
+  /** May start the call in a context of its own. If it does not, the call starts anyway. */
   run?(start: () => void): void
   /** The call has ended; `error` is `null` if it succeeded. */
   end?(result: { readonly durationMs: number; readonly error: unknown }): void
 }
 
-/** Receives what telemetry needs, on the path of requests: it must be quick. What it throws has no effect on a request. */
+/** Receives what telemetry needs. It runs during requests, so it must be fast; what it throws does not affect them. */
 export interface TokenObserver {
   onCheck?(check: TokenCheck): void
   onStoreCall?(call: StoreCall): StoreCallObserver | undefined
@@ -62,7 +60,7 @@ export interface TokenObserver {
 
 /** The observers of a manager. */
 export interface Observers {
-  /** `null` while there is none: all that the path of a request looks at. */
+  /** `null` without observers: then a request only reads this. */
   readonly current: readonly TokenObserver[] | null
   /** Returns a function that removes the observer. */
   add(observer: TokenObserver): () => void
@@ -86,17 +84,12 @@ export function createObservers(): Observers {
   return observers
 }
 
-const NAMES: OptionNames<TokenObserver> = { onCheck: true, onStoreCall: true }
-
-// Members of a prototype count as well: an observer may be the instance of a class, which has more than these two.
-function assertObserver(observer: TokenObserver): void {
-  const members = Object.keys(NAMES) as (keyof TokenObserver)[]
-  const has = (type: string) => (name: keyof TokenObserver) => typeof observer?.[name] === type
-  if (
-    members.some(has('function')) &&
-    members.every((name) => has('function')(name) || has('undefined')(name))
-  )
-    return
+// Without a table of names: an observer may be the instance of a class, with other members.
+function assertObserver(observer: TokenObserver | null | undefined): void {
+  const types = new Set([typeof observer?.onCheck, typeof observer?.onStoreCall])
+  const hasFunction = types.delete('function')
+  types.delete('undefined')
+  if (hasFunction && types.size === 0) return
   throw new TypeError('An observer must have onCheck(), onStoreCall() or both')
 }
 
@@ -144,7 +137,8 @@ export async function observeStoreCall<Value>(
 function guard(observer: TokenObserver): Required<TokenObserver> {
   let hasWarned = false
   const warn = (error: unknown): void => {
-    if (!hasWarned) emitWarning(`An observer of tokenlib failed: ${describe(error)}`, 'TokenObserverWarning')
+    if (!hasWarned)
+      emitWarning(`An observer of tokenlib failed: ${describeThrown(error)}`, 'TokenObserverWarning')
     hasWarned = true
   }
   const attempt = <Value>(call: () => Value): Value | undefined => {
@@ -170,13 +164,5 @@ function guard(observer: TokenObserver): Required<TokenObserver> {
         end: (result) => attempt(() => following.end?.(result)),
       }
     },
-  }
-}
-
-function describe(error: unknown): string {
-  try {
-    return String(error)
-  } catch {
-    return typeof error
   }
 }

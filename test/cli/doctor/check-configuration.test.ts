@@ -3,11 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { checkConfiguration } from '../../../packages/cli/src/doctor/check-configuration.js'
 import { RUNTIME_CHECKS } from '../../../packages/cli/src/doctor/check-runtime.js'
 import { type Finding, type Level, runChecks } from '../../../packages/cli/src/doctor/findings.js'
-import {
-  type Environment,
-  isTyped,
-  readConfiguration,
-} from '../../../packages/cli/src/doctor/read-configuration.js'
+import type { Environment } from '../../../packages/cli/src/configuration.js'
+import { isTyped, readConfiguration } from '../../../packages/cli/src/doctor/read-configuration.js'
 
 const SECRET = randomBytes(48).toString('base64url')
 const SAFE: Environment = { JWT_SECRET_KEY: SECRET, NODE_ENV: 'production', JWT_DECODE_AUDIENCE: 'shop' }

@@ -1,6 +1,6 @@
 import { type ManagerInspection, withDeadline } from 'tokenlib/kit'
 import { type Check, createFinding, type Finding, ok } from './findings.js'
-import { toDurationText, toListText } from './texts.js'
+import { toDurationText, toListText, toMessage } from '../words.js'
 
 /** What `doctor` knows of a manager beside its configuration. */
 export interface ApplicationFacts extends Pick<ManagerInspection, 'keys' | 'missingKey' | 'store'> {
@@ -31,8 +31,7 @@ export async function readApplication(
 }
 
 function toReason(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? error.cause.message : error.message
+  return toMessage(error instanceof Error && error.cause instanceof Error ? error.cause : error)
 }
 
 /** Checks what only the application itself can tell. */

@@ -3,7 +3,7 @@ import { type Duration } from 'tokenlib'
 import { COOKIE_CHECKS } from './check-cookies.js'
 import { type Check, createFinding, type Finding, ok, runChecks } from './findings.js'
 import type { ConfigurationFacts } from './read-configuration.js'
-import { toDurationText, toListText } from './texts.js'
+import { toDurationText, toListText } from '../words.js'
 
 /** Checks a configuration by itself, without the store. */
 export function checkConfiguration(facts: ConfigurationFacts): Finding[] {

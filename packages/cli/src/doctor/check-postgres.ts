@@ -1,9 +1,8 @@
-import { checkPruning } from './check-store.js'
+import { checkAccepted, checkPruning } from './check-store.js'
 import { toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { IndexFacts, PostgresFacts, TableName } from './read-postgres.js'
-import { toCount } from '../words.js'
-import { toListText } from './texts.js'
+import { toCount, toListText } from '../words.js'
 
 const MIGRATE = 'Run the SQL of migrationSql() as the owner of the tables, or await store.migrate().'
 
@@ -241,27 +240,8 @@ const checkHistory: Check<PostgresFacts> = ({ history }) => {
   })
 }
 
-// What the checks above have not said: `prepare` of the store has the last word.
-const checkAccepted: Check<PostgresFacts> = (facts) => {
-  if (facts.refusal === null) return ok('store-accepted', 'The store accepts the server.')
-  const explained = [
-    checkVersion,
-    checkStandby,
-    checkDurability,
-    checkIsolation,
-    checkTables,
-    checkWritable,
-  ].some((check) => check(facts)?.level === 'error')
-  if (explained) return null
-  return createFinding('store-accepted', 'error', {
-    title: `The store rejects the server: ${facts.refusal}.`,
-    detail: 'tokens.ready() rejects, and guarded routes answer 503.',
-    fix: 'Change what the message names.',
-  })
-}
-
 const CHECKS_OF_SERVER: readonly Check<PostgresFacts>[] = [
-  checkAccepted,
+  checkAccepted([checkVersion, checkStandby, checkDurability, checkIsolation, checkTables, checkWritable]),
   checkWritable,
   checkHistory,
   ({ pruning, endpoint }) => pruning && checkPruning(pruning, toPlace(endpoint)),

@@ -1,9 +1,8 @@
-import { isLocal } from './check-store.js'
+import { checkAccepted, isLocal } from './check-store.js'
 import { toPlace, toRedisCli } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { RedisFacts } from './read-redis.js'
-import { toCount } from '../words.js'
-import { toBytesText, toListText } from './texts.js'
+import { toBytesText, toCount, toListText } from '../words.js'
 
 const allowInfo = ({ endpoint }: RedisFacts): string =>
   `Allow it with: ${toRedisCli(endpoint)} ACL SETUSER <user> +info`
@@ -211,23 +210,9 @@ const checkHistory: Check<RedisFacts> = ({ history, entries, endpoint }) => {
   })
 }
 
-// What the checks above have not said: `prepare` of the store has the last word.
-const checkAccepted: Check<RedisFacts> = (facts) => {
-  if (facts.refusal === null) return ok('store-accepted', 'The store accepts the server.')
-  const explained = [checkRole, checkPersistence, checkEviction, checkWritable].some(
-    (check) => check(facts)?.level === 'error',
-  )
-  if (explained) return null
-  return createFinding('store-accepted', 'error', {
-    title: `The store rejects the server: ${facts.refusal}.`,
-    detail: 'tokens.ready() rejects, and guarded routes answer 503.',
-    fix: 'Change what the message names.',
-  })
-}
-
 /** The checks of a Redis server. */
 export const REDIS_CHECKS: readonly Check<RedisFacts>[] = [
-  checkAccepted,
+  checkAccepted([checkRole, checkPersistence, checkEviction, checkWritable]),
   checkWritable,
   checkHistory,
   checkVersion,

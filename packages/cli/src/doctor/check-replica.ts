@@ -1,10 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RevocationStore } from 'tokenlib'
-import { monotonicNow, sleep } from 'tokenlib/kit'
 import { replicate } from 'tokenlib/replica'
 import type { OpenedStore } from '../opened-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
-import { toCount } from '../words.js'
-import { toBytesText, toMillisecondsText } from './texts.js'
+import { toBytesText, toCount, toMessage, toMillisecondsText } from '../words.js'
 
 /** What `doctor` saw of a replica of its own. */
 export interface ReplicaFacts {
@@ -53,7 +52,7 @@ export async function readReplica(
   const store = replicated ?? replicate(opened.store, { bound: '1s' })
   const { replica } = store
   if (replica === undefined) throw new TypeError('replicate() returns a store with a replica')
-  const start = monotonicNow()
+  const start = performance.now()
   const timer = setInterval(() => {
     progress(`read so far: ${toCount(replica.readState().entries, 'revocation')}`)
   }, PROGRESS_MS)
@@ -61,21 +60,16 @@ export async function readReplica(
     // Asks for no lifetime, so that nothing of the application changes.
     await store.prepare({ longestLifetime: 0 })
     await replica.ready()
-    const firstReadMs = monotonicNow() - start
+    const firstReadMs = performance.now() - start
     let oldestMs = 0
-    for (const end = monotonicNow() + WATCHED_MS; monotonicNow() < end; await sleep(SAMPLE_MS)) {
+    for (const end = performance.now() + WATCHED_MS; performance.now() < end; await sleep(SAMPLE_MS)) {
       oldestMs = Math.max(oldestMs, replica.readState().ageMs ?? 0)
     }
     const { isFresh, boundMs, entries, lastError } = replica.readState()
     const error = isFresh ? null : (lastError?.message ?? 'it is older than its bound')
     return { error, isTried: true, boundMs, entries, firstReadMs, oldestMs, isWoken }
   } catch (error) {
-    return {
-      ...NOT_TRIED,
-      isTried: true,
-      error: error instanceof Error ? error.message : String(error),
-      isWoken,
-    }
+    return { ...NOT_TRIED, isTried: true, error: toMessage(error), isWoken }
   } finally {
     clearInterval(timer)
     // That of the application is closed with it.
@@ -95,7 +89,11 @@ async function readWakeUp(opened: OpenedStore): Promise<boolean | null> {
   const seen = { calls: 0 }
   const stop = opened.store.watch(() => seen.calls++)
   try {
-    for (const end = monotonicNow() + WAKE_TIMEOUT_MS; monotonicNow() < end; await sleep(WAKE_INTERVAL_MS)) {
+    for (
+      const end = performance.now() + WAKE_TIMEOUT_MS;
+      performance.now() < end;
+      await sleep(WAKE_INTERVAL_MS)
+    ) {
       if (seen.calls >= wanted) return true
       if (seen.calls === wanted - 1) await publish()
     }

@@ -1,8 +1,7 @@
 import { checkPruning, checkSpace } from './check-store.js'
 import { type Check, createFinding, ok } from './findings.js'
 import type { SqliteFacts } from './read-sqlite.js'
-import { toCount } from '../words.js'
-import { toDurationText } from './texts.js'
+import { toCount, toDurationText } from '../words.js'
 
 const checkFileSystem: Check<SqliteFacts> = ({ isOnNetwork, links, path }) => {
   if (isOnNetwork) {

@@ -1,7 +1,8 @@
+import { isConfigurationError } from 'tokenlib/errors'
 import { type Endpoint, toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { ClockDifference, Latency } from './measure.js'
-import { toBytesText, toDurationText, toMillisecondsText } from './texts.js'
+import { toBytesText, toDurationText, toMessage, toMillisecondsText } from '../words.js'
 
 /** What is known of every kind of store. */
 export interface StoreFacts {
@@ -88,6 +89,38 @@ export function isLocal(host: string | null): boolean {
 
 /** The checks of every store. */
 export const STORE_CHECKS: readonly Check<StoreFacts>[] = [checkLatency, checkClock, checkTls]
+
+/**
+ * Whether the store would start: what no other check has explained. `prepare` of the store has the last word; `refusal` is
+ * its message.
+ */
+export function checkAccepted<Facts extends { readonly refusal: string | null }>(
+  explaining: readonly Check<Facts>[],
+): Check<Facts> {
+  return (facts) => {
+    if (facts.refusal === null) return ok('store-accepted', 'The store accepts the server.')
+    if (explaining.some((check) => check(facts)?.level === 'error')) return null
+    return createFinding('store-accepted', 'error', {
+      title: `The store rejects the server: ${facts.refusal}.`,
+      detail: 'tokens.ready() rejects, and guarded routes answer 503.',
+      fix: 'Change what the message names.',
+    })
+  }
+}
+
+/** Why a store would not start, or `null`. An error that the server answers with is one of the reasons. */
+export async function readRefusal(
+  assertUsable: () => Promise<unknown>,
+  isAnswer: (error: unknown) => boolean,
+): Promise<string | null> {
+  try {
+    await assertUsable()
+    return null
+  } catch (error) {
+    if (isConfigurationError(error) || isAnswer(error)) return toMessage(error)
+    throw error
+  }
+}
 
 /** What is known of rows that have ended, and are not deleted yet. */
 export interface PruningFacts {

@@ -1,4 +1,3 @@
-import { systemClock } from 'tokenlib/kit'
 import { type Command, type CommandCall, readText, STORE_OPTIONS, writeJson } from '../command.js'
 import { parseTimeout } from '../connect.js'
 import { closeInTime } from '../driver.js'
@@ -12,7 +11,7 @@ import { countLevel, type Finding, runChecks, sortFindings } from './findings.js
 import { type Application, loadApplication } from './load-application.js'
 import { type ConfigurationFacts, readConfiguration, readManagerConfiguration } from './read-configuration.js'
 import { writeReport } from './report.js'
-import { toMillisecondsText } from './texts.js'
+import { toMillisecondsText } from '../words.js'
 
 /** Reports what is unsafe, unfit or slow. */
 export const doctor: Command = {
@@ -89,7 +88,7 @@ async function report(
   application: Application | null,
 ): Promise<number> {
   const { terminal, values, env } = call
-  const runtime = { nodeVersion: process.versions.node, nodeEnv: configuration.nodeEnv, now: systemClock() }
+  const runtime = { nodeVersion: process.versions.node, nodeEnv: configuration.nodeEnv, now: Date.now() }
   const facts =
     application &&
     (await readApplication(application.inspection, configuration.isProduction, parseTimeout(call)))
@@ -137,7 +136,7 @@ function toDocument(findings: readonly Finding[], { store, configuration, applic
     app: application && {
       path: application.path,
       export: application.exportName,
-      keys: application.inspection.keys,
+      keys: application.inspection.keys.map(({ ids: _ids, ...key }) => key),
       issuers: application.inspection.issuers.map(({ issuer, profile, audience }) => ({
         issuer,
         profile,

@@ -6,6 +6,7 @@ import { type CommandCall, readText } from '../command.js'
 import { parseTimeout } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'
 import { safe } from '../safe-text.js'
+import { toMessage } from '../words.js'
 
 /** A manager that a module of the application exports. */
 export interface Application {
@@ -68,12 +69,11 @@ async function whileRunning<Value>(
 }
 
 function toReason(path: string, cause: unknown): string {
-  if (!(cause instanceof Error)) return String(cause)
-  const { code, message } = cause as NodeJS.ErrnoException
+  const code = (cause as NodeJS.ErrnoException | null)?.code
   if (code === 'ERR_UNKNOWN_FILE_EXTENSION' && /\.[cm]?tsx?$/.test(path)) {
     return `Node ${process.versions.node} does not run TypeScript. Name the compiled file`
   }
-  return message
+  return toMessage(cause)
 }
 
 async function importModule(path: string): Promise<Readonly<Record<string, unknown>>> {

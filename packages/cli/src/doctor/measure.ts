@@ -1,5 +1,3 @@
-import { monotonicNow, systemClock } from 'tokenlib/kit'
-
 /** How long calls took, in milliseconds. */
 export interface Latency {
   readonly samples: number
@@ -21,9 +19,9 @@ export async function measureLatency(call: () => Promise<unknown>): Promise<Late
   await call()
   const times: number[] = []
   for (let sample = 0; sample < SAMPLES; sample++) {
-    const start = monotonicNow()
+    const start = performance.now()
     await call()
-    times.push(monotonicNow() - start)
+    times.push(performance.now() - start)
   }
   const sorted = times.toSorted((a, b) => a - b)
   return {
@@ -37,10 +35,10 @@ export async function measureLatency(call: () => Promise<unknown>): Promise<Late
 export async function measureClock(readTime: () => Promise<number>): Promise<ClockDifference> {
   let best: ClockDifference | null = null
   for (let sample = 0; sample < 5; sample++) {
-    const start = monotonicNow()
-    const before = systemClock()
+    const start = performance.now()
+    const before = Date.now()
     const time = await readTime()
-    const uncertaintyMs = (monotonicNow() - start) / 2
+    const uncertaintyMs = (performance.now() - start) / 2
     if (best === null || uncertaintyMs < best.uncertaintyMs) {
       best = { differenceMs: round(time - before - uncertaintyMs), uncertaintyMs: round(uncertaintyMs) }
     }

@@ -1,19 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { isConfigurationError } from 'tokenlib/errors'
-import type { Algorithm, TokenConfigFields } from 'tokenlib/kit'
 import {
-  CONFIG_NAMES,
+  type Algorithm,
   importSecret,
-  isConfigName,
   isHmac,
   type ManagerInspection,
   parseJwkText,
   unknownName,
 } from 'tokenlib/kit'
-
-/** An environment, as `process.env` has it. */
-export type Environment = Readonly<Record<string, string | undefined>>
+import { CONFIG_NAMES, type Environment, type FieldName, KEY_FIELDS } from '../configuration.js'
 
 /** What `doctor` knows of a configuration. */
 export interface ConfigurationFacts {
@@ -38,15 +34,6 @@ export interface ConfigurationFacts {
   readonly nodeEnv: string | null
 }
 
-type FieldName = keyof TokenConfigFields
-
-const KEY_FIELDS: readonly FieldName[] = [
-  'JWT_SECRET_KEY',
-  'JWT_PREVIOUS_SECRET_KEY',
-  'JWT_PRIVATE_KEY',
-  'JWT_PUBLIC_KEY',
-  'JWT_PREVIOUS_PUBLIC_KEY',
-]
 // Only together with keys they say something.
 const KEY_OPTIONS: readonly FieldName[] = [
   'JWT_ALGORITHM',
@@ -102,7 +89,9 @@ function readProcess(
 ): Pick<ConfigurationFacts, 'unknownNames' | 'isProduction' | 'nodeEnv'> {
   return {
     unknownNames: Object.keys(env)
-      .filter((name) => /^JWT_/i.test(name) && !isConfigName(name) && env[name] !== undefined)
+      .filter(
+        (name) => /^JWT_/i.test(name) && !CONFIG_NAMES.includes(name as FieldName) && env[name] !== undefined,
+      )
       .map((name) => unknownName('variable', name, CONFIG_NAMES)),
     isProduction: env['NODE_ENV'] === 'production',
     nodeEnv: env['NODE_ENV'] ?? null,

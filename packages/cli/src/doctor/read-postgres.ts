@@ -1,7 +1,6 @@
-import { isConfigurationError } from 'tokenlib/errors'
 import type { PostgresInspection } from 'tokenlib/postgres'
 import { isAnswer } from '../open-postgres.js'
-import type { PruningFacts } from './check-store.js'
+import { type PruningFacts, readRefusal } from './check-store.js'
 import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
@@ -80,7 +79,7 @@ export async function readPostgres(
     indexes: await read(indexesSql(tables)),
     tablesVersion: await read(`select max(version)::text from ${tables.version}`),
     neededVersion: version,
-    refusal: await readRefusal(inspection),
+    refusal: await readRefusal(() => inspection.assertUsable(), isAnswer),
     history: await attempt(() => inspection.readHistory()),
     pruning: await attempt(() => inspection.readEnded()),
     latency: await attempt(() => measureLatency(() => inspection.lookup())),
@@ -127,17 +126,6 @@ function indexesSql(tables: PostgresInspection['tables']): string {
   return `select coalesce(json_agg(json_build_object('table', t.name, 'isValid', i.indisvalid and i.indisready,
   'definition', pg_get_indexdef(i.indexrelid))), '[]')::text
 from ${listSql(tables)} join pg_index i on i.indrelid = t.id`
-}
-
-async function readRefusal(inspection: PostgresInspection): Promise<string | null> {
-  try {
-    await inspection.assertUsable()
-    return null
-  } catch (error) {
-    // What the server answers with an error, the store rejects with too.
-    if (isConfigurationError(error) || (error instanceof Error && isAnswer(error))) return error.message
-    throw error
-  }
 }
 
 async function attempt<Answer>(run: () => Promise<Answer>): Promise<Answer | null> {

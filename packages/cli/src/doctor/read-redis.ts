@@ -1,7 +1,7 @@
 import { CommandError } from '../exit.js'
 import type { RedisProbe } from '../opened-store.js'
-import { isConfigurationError } from 'tokenlib/errors'
 import { inspectRedis, type RedisInspection, type RedisReply, type RedisRights } from 'tokenlib/redis'
+import { readRefusal } from './check-store.js'
 import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
@@ -47,7 +47,7 @@ export async function readRedis(
   }
 
   const info = await attempt(() => inspection.send('INFO'))
-  const refusal = await readRefusal(inspection)
+  const refusal = await readRefusal(() => inspection.assertUsable(), isAnswer)
   const [history, entries] = (await attempt(() => inspection.readHistory())) ?? [null, null]
   return {
     info: typeof info === 'string' ? toLines(info) : null,
@@ -70,17 +70,6 @@ async function readRights(inspection: RedisInspection): Promise<RedisRights> {
   } catch (error) {
     if (!isAnswer(error)) throw error
     return { error: error.message, deniedCommands: [], mayPublish: true }
-  }
-}
-
-async function readRefusal(inspection: RedisInspection): Promise<string | null> {
-  try {
-    await inspection.assertUsable()
-    return null
-  } catch (error) {
-    // What the server answers with an error, the store rejects with too.
-    if (isConfigurationError(error) || isAnswer(error)) return error.message
-    throw error
   }
 }
 

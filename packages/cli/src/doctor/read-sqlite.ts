@@ -1,10 +1,10 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { systemClock } from 'tokenlib/kit'
 import { inspectSqlite } from 'tokenlib/sqlite'
 import type { SqliteProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'
 import { type Latency, measureLatency } from './measure.js'
+import { toMessage } from '../words.js'
 
 /** What `doctor` knows of a SQLite file; `null` is what could not be read. */
 export interface SqliteFacts {
@@ -43,7 +43,7 @@ export async function readSqlite(probe: SqliteProbe, path: string, prefix: strin
     }
   }
   const version = first(`SELECT version FROM ${tables.meta} WHERE id = 1`)
-  const now = Math.floor(systemClock())
+  const now = Math.floor(Date.now())
   const ended = first(`SELECT count(*) AS ended, min(until) AS oldest FROM (
     SELECT until FROM ${tables.revocations} WHERE until <= ${now}
     UNION ALL SELECT until FROM ${tables.sessions} WHERE until <= ${now})`)
@@ -83,7 +83,7 @@ function readIntegrity(probe: SqliteProbe): string {
   try {
     return String(Object.values(probe.all('PRAGMA quick_check(1)')[0] ?? {})[0])
   } catch (error) {
-    return error instanceof Error ? error.message : String(error)
+    return toMessage(error)
   }
 }
 
@@ -104,7 +104,7 @@ function readWriteError(probe: SqliteProbe, path: string, meta: string | null): 
     }
     return null
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error)
+    const text = toMessage(error)
     // Another process writes, so the file can be written.
     return /database (?:table |schema )?is locked/.test(text) ? null : text
   }

@@ -1,5 +1,5 @@
-import { safe, safeLines, type SafeValue } from '../safe-text.js'
-import type { Terminal, TextFormat } from '../terminal.js'
+import { safe, safeLines, type SafeValue, type TextFormat } from '../safe-text.js'
+import type { Terminal } from '../terminal.js'
 import { countLevel, type Finding, type Level, sortFindings } from './findings.js'
 import { toCount, toPrintable } from '../words.js'
 

@@ -1,13 +1,17 @@
 import { KeysUnavailableError } from 'tokenlib/errors'
-import type { Algorithm, JwsHeader, KeyMaterial, NodeKey } from 'tokenlib/kit'
 import {
+  type Algorithm,
   ALGORITHMS,
   type BoundKey,
   deriveKid,
   importPublicKey,
   isJsonObject,
+  type JwsHeader,
+  type KeyMaterial,
   MAX_KID_LENGTH,
+  type NodeKey,
   readKeyMismatch,
+  type SourceKeys,
 } from 'tokenlib/kit'
 
 /** A key of a set that is not used. */
@@ -106,6 +110,20 @@ export function noUsableKey({ refused }: IssuerKeySet): Error {
 /** The ids of every key with a `kid`. */
 export function listIds(keys: readonly BoundKey[], kid: string): readonly string[] {
   return keys.filter((key) => key.kid === kid).flatMap(({ ids }) => ids)
+}
+
+/** Keys that do not change. */
+export function createFixedKeys(
+  keys: readonly BoundKey[],
+  select: (keys: readonly BoundKey[], header: JwsHeader) => readonly BoundKey[],
+): SourceKeys {
+  const trusted = new Set(keys)
+  return {
+    find: (header) => select(keys, header),
+    isTrusted: (key) => trusted.has(key),
+    idsOf: (kid) => listIds(keys, kid),
+    loader: null,
+  }
 }
 
 /** The error for a key that may have been published since the last load, and may not be looked for now. */

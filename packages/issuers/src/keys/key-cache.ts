@@ -1,6 +1,6 @@
 import { KeysUnavailableError } from 'tokenlib/errors'
 import type { Algorithm } from 'tokenlib/kit'
-import { type BoundKey, settleQuietly, sleep, type TokenEmitter } from 'tokenlib/kit'
+import { type BoundKey, settleQuietly, sleep, type SourceContext } from 'tokenlib/kit'
 import { type IssuerKeySet, noUsableKey, withoutRefused } from './jwk-set.js'
 import { createLookupBudget } from './lookup-budget.js'
 
@@ -35,7 +35,7 @@ export interface KeyOwner {
 /** What keys that are loaded work with. */
 export interface KeyParts extends KeyOwner {
   readonly timing: KeyTiming
-  readonly emit: TokenEmitter['emit']
+  readonly emit: SourceContext['emit']
   readonly runtime: KeyRuntime
 }
 

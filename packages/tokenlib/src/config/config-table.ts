@@ -1,5 +1,16 @@
 import { KeyObject } from 'node:crypto'
-import { choice, count, duration, flag, type Kind, kindOf, oneOrMore, text, textLike } from '../options.js'
+import {
+  choice,
+  count,
+  duration,
+  flag,
+  type Kind,
+  kindOf,
+  oneOrMore,
+  text,
+  textLike,
+  wholeSeconds,
+} from '../options.js'
 import type { Duration } from '../time.js'
 import {
   type Algorithm,
@@ -32,7 +43,7 @@ export interface TokenConfigFields {
   /** Still accepted after a rotation. */
   JWT_PREVIOUS_PUBLIC_KEY: KeyMaterial | null
   JWT_ALGORITHM: Algorithm
-  /** The algorithms accepted beside `JWT_ALGORITHM`. */
+  /** Algorithms to accept in addition to `JWT_ALGORITHM`. */
   JWT_DECODE_ALGORITHMS: readonly Algorithm[] | null
   /** `false` makes tokens that never expire. */
   JWT_ACCESS_TOKEN_EXPIRES: Duration | false
@@ -77,16 +88,16 @@ export interface TokenConfigFields {
   JWT_COOKIE_MAX_AGE: Duration | null
   /** Whether the cookies end with the browser session. */
   JWT_SESSION_COOKIE: boolean
-  /** Whether a cookie token needs its CSRF value sent beside it. */
+  /** Whether a request with a token in a cookie must also send the CSRF value. */
   JWT_COOKIE_CSRF_PROTECT: boolean
   /** Whether the CSRF value is set as a cookie that scripts can read. */
   JWT_CSRF_IN_COOKIES: boolean
   JWT_CSRF_METHODS: readonly string[]
   /** Whether a form field may carry the CSRF value when the header does not. */
   JWT_CSRF_CHECK_FORM: boolean
-  /** The origins that requests with a cookie token may come from, beside the application's own; `null` for any. */
+  /** Other origins that may send requests with a token in a cookie; `null` for any. */
   JWT_CSRF_ORIGINS: string | readonly string[] | null
-  /** The cookie of the CSRF value, which all tokens of a session share. The name of the field is that of AuthX. */
+  /** The cookie with the CSRF value, which all tokens of a session share. AuthX named the field. */
   JWT_ACCESS_CSRF_COOKIE_NAME: string
   JWT_ACCESS_CSRF_COOKIE_PATH: string
   /** The header that carries the CSRF value of access and refresh cookies. */
@@ -120,7 +131,7 @@ export interface TokenConfigFields {
   JWT_ALLOW_WEAK_SECRET: boolean
 }
 
-/** A field's default and what it accepts beside it. */
+/** The default of a field, and what else it accepts. */
 export interface ConfigField<Value> {
   readonly default: Value
   readonly kind: Kind<unknown>
@@ -143,21 +154,18 @@ const domain = textLike('a domain name', (value) => DOMAIN.test(value))
 const origin = textLike('an origin like https://app.example', isOrigin)
 const algorithm = choice(Object.keys(ALGORITHMS) as Algorithm[])
 const location = oneOrMore(choice(TOKEN_LOCATIONS))
-const timeout = duration(
+/** How long something outside of the process may take. */
+export const timeout: Kind<Duration> = duration(
   'a duration above zero, at most one hour',
   (seconds) => seconds > 0 && seconds <= 3600,
 )
 const atLeastOneSecond = duration('a duration of at least one second', (seconds) => seconds >= 1)
 // Within the grace a dead token raises no alarm, so it must not be longer than responses can be in flight.
 const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
-const wholeSeconds = duration(
-  "a duration of whole seconds, at least 1 (900, '15m', 'PT15M'), or false for never",
-  (seconds) => Number.isSafeInteger(seconds) && seconds >= 1,
-)
 
 /** How long a token lives: a duration of whole seconds, or `false`. */
 const lifetime: Kind<Duration | false> = kindOf(
-  wholeSeconds.expected,
+  `${wholeSeconds.expected}, or false for never`,
   (value) => value === false || wholeSeconds.isValid(value),
   (value) => (flag.fromText(value) === false && value.trim() !== '0' ? false : wholeSeconds.fromText(value)),
 )

@@ -1,14 +1,14 @@
 import { inspectAsJson } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenLocation } from '../http/read-token.js'
-import { unknownName } from '../options.js'
+import { type Kind, kindOf, unknownName } from '../options.js'
 import { type Clock, type Duration, parseDuration } from '../time.js'
 import type { BoundKey } from '../tokens/algorithms.js'
 import { createEmptyRing, createKeyRing, type KeyRing } from '../tokens/key-ring.js'
 import { createScheduledRing } from '../tokens/key-schedule.js'
 import type { OwnKey } from '../tokens/own-key.js'
 import type { TokenType } from '../tokens/payload.js'
-import { CONFIG_NAMES, CONFIG_TABLE, isConfigName, type TokenConfigFields } from './config-table.js'
+import { CONFIG_NAMES, CONFIG_TABLE, isConfigName, timeout, type TokenConfigFields } from './config-table.js'
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$|PASSPHRASE$/
 
@@ -54,7 +54,7 @@ export class TokenConfig {
     return new TokenConfig(Object.fromEntries([...found, ...given]) as TokenConfigOptions)
   }
 
-  /** Whether tokens, or only those of one type, are looked for in a location. */
+  /** Whether tokens, or only tokens of one type, are looked for in a location. */
   hasLocation(location: TokenLocation, type?: TokenType): boolean {
     const access = this.JWT_TOKEN_LOCATION
     const refresh = this.JWT_REFRESH_TOKEN_LOCATION ?? access
@@ -101,10 +101,15 @@ function assertField(name: keyof TokenConfigFields, value: unknown): void {
   if (!isValid) throw new ConfigurationError(`${name} must be ${kind.expected}`)
 }
 
+/** A configuration as an option; by shape, because it may come from another copy of this package. */
+export const tokenConfig: Kind<TokenConfig> = kindOf(
+  'a TokenConfig',
+  (value) => typeof (value as Partial<TokenConfig> | null)?.hasLocation === 'function',
+)
+
 /** Throws `ConfigurationError` unless a manager was given a configuration. */
 export function assertConfig(options: { readonly config?: TokenConfig } | undefined): void {
-  // By shape: the configuration may come from another copy of this package.
-  if (typeof options?.config?.hasLocation === 'function') return
+  if (tokenConfig.isValid(options?.config)) return
   throw new ConfigurationError(
     'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',
   )
@@ -131,33 +136,33 @@ export interface ResolvedKeys {
 
 /** The keys of the configuration or of the option `keys`; none, where there are issuers and nothing is configured. */
 export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers: boolean): ResolvedKeys {
-  const { keys: list, signTimeout, now } = options
+  const { keys: list, signTimeout = '5s', now } = options
   const configured = KEY_FIELDS.find((name) => config[name] !== null)
   if (list === undefined) {
-    if (signTimeout !== undefined) throw new ConfigurationError('signTimeout needs the option keys')
+    if (options.signTimeout !== undefined) throw new ConfigurationError('signTimeout needs the option keys')
     const isEmpty = hasIssuers && configured === undefined
     return { keys: isEmpty ? createEmptyRing() : createKeyRing(config), setKeys: null }
   }
   const conflict = configured ?? (config.JWT_DECODE_ALGORITHMS === null ? undefined : 'JWT_DECODE_ALGORITHMS')
   if (conflict !== undefined) throw new ConfigurationError(`Set ${conflict} or the option keys, not both`)
+  if (!timeout.isValid(signTimeout)) throw new ConfigurationError(`signTimeout must be ${timeout.expected}`)
   const rules = {
     allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
-    signTimeoutMs: parseSignTimeout(signTimeout),
+    signTimeoutMs: parseDuration(signTimeout) * 1000,
     longestLifetimeMs: readLongestLifetime(config),
   }
   const ring = createScheduledRing(list, rules, now?.() ?? 0)
   return { keys: ring, setKeys: (next, at, assertKeys) => ring.replace(next, at, assertKeys) }
 }
 
-/** The fields of a configuration that have a key. */
-export const KEY_FIELDS: readonly (keyof TokenConfig & `JWT_${string}`)[] = [
+const KEY_FIELDS = [
   'JWT_SECRET_KEY',
   'JWT_PREVIOUS_SECRET_KEY',
   'JWT_PRIVATE_KEY',
   'JWT_PRIVATE_KEY_PASSPHRASE',
   'JWT_PUBLIC_KEY',
   'JWT_PREVIOUS_PUBLIC_KEY',
-]
+] as const
 
 // In milliseconds, with the leeway that an expired token is still accepted for.
 function readLongestLifetime(config: TokenConfig): number {
@@ -165,18 +170,4 @@ function readLongestLifetime(config: TokenConfig): number {
     lifetime === false ? Number.POSITIVE_INFINITY : parseDuration(lifetime),
   )
   return (Math.max(...lifetimes) + parseDuration(config.JWT_DECODE_LEEWAY)) * 1000
-}
-
-// The longest delay that a timer takes is 24 days; nobody waits an hour for a token.
-const MAX_SIGN_TIMEOUT_SECONDS = 3600
-
-function parseSignTimeout(timeout: Duration = '5s'): number {
-  let seconds = 0
-  try {
-    seconds = parseDuration(timeout)
-  } catch {
-    // Reported below, like every other bad value.
-  }
-  if (seconds > 0 && seconds <= MAX_SIGN_TIMEOUT_SECONDS) return seconds * 1000
-  throw new ConfigurationError('signTimeout must be a duration above zero, at most one hour')
 }

@@ -32,7 +32,7 @@ export interface Settings extends ResolvedKeys {
   readonly verifiedCacheSize: number
 }
 
-/** What a manager is configured with beside its configuration. */
+/** The options of a manager that its settings depend on, besides `config`. */
 export interface SettingsInput extends KeyOptions {
   readonly schema: ClaimsSchema | null
   readonly issuers: readonly TrustedIssuer[]
@@ -85,7 +85,7 @@ export function resolveSettings(
   return settings
 }
 
-// A rule for tokens that cannot exist is meant for those of the issuers, which it does not concern.
+// Without own keys, such a rule was probably meant for the tokens of the issuers, which ignore it.
 function assertNoOwnRules(config: TokenConfig): void {
   const name = OWN_RULES.find((field) => config[field] !== null)
   if (name === undefined) return
@@ -125,8 +125,7 @@ function resolveCreation(
 // Another process on the same store may allow more leeway than this one.
 const MIN_RETENTION_MS = 300_000
 
-/** How a store is called for a configuration. */
-export function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
+function resolveStore(config: TokenConfig, issuers: Issuers): Settings['store'] {
   const others = [...issuers.values()]
   const leeways = others.map(({ rules }) => rules.leeway * 1000)
   const retentionMs = Math.max(toMilliseconds(config.JWT_DECODE_LEEWAY), MIN_RETENTION_MS, ...leeways)
@@ -180,7 +179,7 @@ function resolveReading(config: TokenConfig, sources: TokenSources): ReadingRule
   }
 }
 
-// What may stand beside a token in the same header or URL: other cookies, other parameters. Four times what Node
+// Space for everything else in the same header or URL: other cookies, other parameters. Four times what Node
 // servers let through.
 const MAX_LENGTH_BESIDE_TOKEN = 65_536
 

@@ -1,7 +1,9 @@
 import type { TokenManager } from '../manager.js'
+import { internalsOf } from '../sessions/internals.js'
 import { createRoute, createRouter, type Methods, type MountableRoutes, type Route } from './router.js'
 import { createErrorAnswer } from './session-routes/answers.js'
 import { answerLogin, answerRefresh, answerStepUp } from './session-routes/login.js'
+import { type RouteName, ROUTES } from './session-routes/openapi.js'
 import {
   assertManager,
   assertRouteOptions,
@@ -16,7 +18,6 @@ import {
   answerSession,
   answerSessions,
 } from './session-routes/sessions.js'
-import { internalsOf } from '../sessions/internals.js'
 
 export type { OpenApiContent, OpenApiOperation, OpenApiParameter, OpenApiSchema } from './openapi.js'
 export type { MountableRoutes } from './router.js'
@@ -40,26 +41,26 @@ export type {
 export type SessionRoute = Route
 
 /** The routes of sessions, together and one by one. All of them are bound functions. */
-export interface SessionRoutes extends MountableRoutes {
-  /** `POST login` */
-  readonly login: SessionRoute
-  /** `POST refresh` */
-  readonly refresh: SessionRoute
-  /** `POST logout` */
-  readonly logout: SessionRoute
-  /** `POST logout-everywhere` */
-  readonly logoutEverywhere: SessionRoute
-  /** `GET session` */
-  readonly session: SessionRoute
-  /** `GET sessions` */
-  readonly sessions: SessionRoute
+export interface SessionRoutes
+  extends MountableRoutes, Readonly<Record<Exclude<RouteName, 'endSession'>, SessionRoute>> {
   /** `DELETE sessions/:id` */
   readonly endSession: (request: Request, id: string) => Promise<Response>
-  /** `DELETE sessions` */
-  readonly endOtherSessions: SessionRoute
-  /** `POST step-up` */
-  readonly stepUp: SessionRoute
 }
+
+type Answer = (parts: RouteParts, request: Request, id: string) => Promise<Response>
+
+const ANSWERS: Readonly<Record<RouteName, Answer>> = {
+  login: answerLogin,
+  refresh: answerRefresh,
+  logout: answerLogout,
+  logoutEverywhere: answerLogoutEverywhere,
+  session: answerSession,
+  sessions: answerSessions,
+  endSession: answerEndSession,
+  endOtherSessions: answerEndOtherSessions,
+  stepUp: answerStepUp,
+}
+const NAMES = Object.keys(ANSWERS) as readonly RouteName[]
 
 /**
  * Routes for login, refresh, logout and the list of sessions. Mount them with the `mount` of an adapter.
@@ -79,55 +80,40 @@ export function createSessionRoutes<Input extends object, Output extends object,
   if (options.describeUser !== undefined) internalsOf(tokens).setDescribeUser(options.describeUser)
   const accessTokenRequired = tokens.require({ issuer: 'own' })
   const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
-  const bind =
-    <Rest extends readonly unknown[]>(answer: Answer<Rest>) =>
-    (request: Request, ...rest: Rest): Promise<Response> =>
-      answer(parts, request, ...rest)
-  const createSessionRoute = <Rest extends readonly unknown[]>(methods: Methods<Rest>): Route<Rest> =>
-    createRoute(methods, (error) => createErrorAnswer(parts, error))
-  const endSession = createSessionRoute({ DELETE: bind(answerEndSession) })
-
-  // Each route checks its method itself: mounted by an application for GET, it would need no CSRF value.
-  const routes = {
-    login: createSessionRoute({ POST: bind(answerLogin) }),
-    refresh: createSessionRoute({ POST: bind(answerRefresh) }),
-    logout: createSessionRoute({ POST: bind(answerLogout) }),
-    logoutEverywhere: createSessionRoute({ POST: bind(answerLogoutEverywhere) }),
-    session: createSessionRoute({ GET: bind(answerSession) }),
-    sessions: createSessionRoute({ GET: bind(answerSessions) }),
-    endSession: async (request: Request, id: string): Promise<Response> => {
-      if (typeof id !== 'string') throw new TypeError('endSession() takes a request and the id of a session')
-      return endSession(request, id)
-    },
-    endOtherSessions: createSessionRoute({ DELETE: bind(answerEndOtherSessions) }),
-    stepUp: createSessionRoute({ POST: bind(answerStepUp) }),
-  } satisfies Omit<SessionRoutes, keyof MountableRoutes>
-
+  // Checks its method itself: mounted by an application for GET, a route would need no CSRF value.
+  const create = (names: readonly RouteName[]): Route<[id?: string]> => {
+    const methods = names.map((name) => [
+      ROUTES[name].method,
+      (request: Request, id = '') => ANSWERS[name](parts, request, id),
+    ])
+    return createRoute(Object.fromEntries(methods) as Methods<[id?: string]>, (error) =>
+      createErrorAnswer(parts, error),
+    )
+  }
+  const single = Object.fromEntries(NAMES.map((name) => [name, create([name])])) as Record<
+    RouteName,
+    Route<[id?: string]>
+  >
+  const endSession = async (request: Request, id: string): Promise<Response> => {
+    if (typeof id !== 'string') throw new TypeError('endSession() takes a request and the id of a session')
+    return single.endSession(request, id)
+  }
   const router = createRouter({
     path,
-    routes: {
-      '/login': routes.login,
-      '/refresh': routes.refresh,
-      '/logout': routes.logout,
-      '/logout-everywhere': routes.logoutEverywhere,
-      '/session': routes.session,
-      '/sessions': createSessionRoute({ GET: bind(answerSessions), DELETE: bind(answerEndOtherSessions) }),
-      '/step-up': routes.stepUp,
-    },
+    routes: Object.fromEntries(
+      NAMES.map((name) => [
+        `/${ROUTES[name].path}`,
+        create(NAMES.filter((other) => ROUTES[other].path === ROUTES[name].path)),
+      ]),
+    ),
     find(rest) {
       const id = SESSION_PATH.exec(rest)?.[1]
       return id === undefined ? null : (request) => endSession(request, decode(id))
     },
   })
 
-  return Object.freeze({ ...routes, ...router })
+  return Object.freeze({ ...single, endSession, ...router })
 }
-
-type Answer<Rest extends readonly unknown[]> = (
-  parts: RouteParts,
-  request: Request,
-  ...rest: Rest
-) => Promise<Response>
 
 // At least one character: `DELETE sessions/` must not be taken for `DELETE sessions`.
 const SESSION_PATH = /^\/sessions\/([^/]+)$/

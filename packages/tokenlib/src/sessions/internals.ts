@@ -133,7 +133,7 @@ function createInternals(parts: InternalParts): ManagerInternals {
 /** What `tokenlib doctor` sees of a manager: the ids of keys, never the keys. */
 export interface ManagerInspection extends Pick<ManagerInternals, 'config' | 'store'> {
   /** Every own key: whether it signs new tokens now, and whether its tokens are accepted now. */
-  readonly keys: readonly (Pick<BoundKey, 'kid' | 'algorithm'> & {
+  readonly keys: readonly (Pick<BoundKey, 'kid' | 'ids' | 'algorithm'> & {
     readonly signs: boolean
     readonly isTrusted: boolean
   })[]
@@ -154,6 +154,7 @@ function inspect(
   return {
     keys: keys.verifying.map((key) => ({
       kid: key.kid,
+      ids: key.ids,
       algorithm: key.algorithm,
       signs: key.kid === signing?.kid && key.algorithm === signing.algorithm,
       isTrusted: keys.isTrusted(key, moment),

@@ -12,10 +12,10 @@ import {
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import { ConfigurationError } from '../../errors.js'
 import type { TokenManager } from '../../manager.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import { assertOptions, type OptionNames, parseOptions } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
 import type { OpenApiOperation } from '../../routes/openapi.js'
-import { assertPath } from '../../routes/router.js'
+import { routePath } from '../../routes/router.js'
 import { describeRoutes, type DescribedManager } from '../../routes/session-routes/openapi.js'
 import { assertRouteOptions, MEANT_OPTIONS, ROUTE_OPTIONS } from '../../routes/session-routes/options.js'
 import type { AnyClaims } from '../../tokens/payload.js'
@@ -101,7 +101,7 @@ function createModule(
   { name, path = '/auth', controller = SessionController, imports = [] }: SessionModuleExtras,
   provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
 ): DynamicModule {
-  assertPath(path)
+  parseOptions('SessionModule', { path }, { path: routePath })
   const mounted = mountController(controller, path)
   const createOpen = (
     source: SessionRoutesSource,
@@ -173,7 +173,7 @@ const written = new WeakSet<object>()
 // Tells @nestjs/swagger about the session routes of a controller, except what its class says itself.
 function markSessionRoutes(controller: Type<SessionController>, tokens: DescribedManager): void {
   const prototype = controller.prototype as unknown as Record<string, () => unknown>
-  for (const [name, { operation }] of Object.entries(describeRoutes(tokens))) {
+  for (const [name, operation] of describeRoutes(tokens)) {
     const handler = prototype[name] as () => unknown
     const mark = (key: string, value: object | undefined): void => {
       const stated = reflector.get<object | undefined>(key, handler)

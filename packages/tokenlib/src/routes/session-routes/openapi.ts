@@ -1,5 +1,4 @@
 import type { TokenType } from '../../tokens/payload.js'
-import type { TokenErrorCode } from '../../errors.js'
 import { statusOf } from '../../requests/error-response.js'
 import {
   object,
@@ -13,8 +12,8 @@ import {
 } from '../openapi.js'
 import type { TokenManager } from '../../manager.js'
 import { readInternals } from '../../sessions/internals.js'
-import { assertOptions } from '../../options.js'
-import { assertPath } from '../router.js'
+import { parseOptions } from '../../options.js'
+import { routePath } from '../router.js'
 
 /** As much of a manager as the description of its routes depends on. */
 export type DescribedManager = Pick<TokenManager<never, object>, 'config'>
@@ -23,13 +22,6 @@ export type DescribedManager = Pick<TokenManager<never, object>, 'config'>
 export interface SessionRoutesDescription {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
   readonly components: { readonly securitySchemes: Readonly<Record<string, SecurityScheme>> }
-}
-
-/** One of the routes, and where it is below their path. */
-export interface DescribedRoute {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  readonly path: string
-  readonly operation: OpenApiOperation
 }
 
 /**
@@ -42,22 +34,20 @@ export function describeSessionRoutes(
   tokens: DescribedManager,
   options: { readonly path?: string } = {},
 ): SessionRoutesDescription {
-  assertOptions('describeSessionRoutes()', options, { path: true })
-  const { path = '/auth' } = options
-  assertPath(path)
+  const { path = '/auth' } = parseOptions('describeSessionRoutes()', options, { path: routePath })
   const paths: Record<string, Record<string, OpenApiOperation>> = {}
-  for (const route of Object.values(describeRoutes(tokens))) {
-    const operations = (paths[`${path}/${route.path}`] ??= {})
-    operations[route.method.toLowerCase()] = route.operation
+  for (const [name, operation] of describeRoutes(tokens)) {
+    const { path: below, method } = ROUTES[name]
+    const operations = (paths[`${path}/${below}`] ??= {})
+    operations[method.toLowerCase()] = operation
   }
   return { paths, components: { securitySchemes: securitySchemes(tokens.config) } }
 }
 
-/** Every route, by the name that it has in `SessionRoutes`. */
-export function describeRoutes(tokens: DescribedManager): Readonly<Record<string, DescribedRoute>> {
-  return Object.fromEntries(
-    Object.entries(ROUTES).map(([name, route]) => [name, describeRoute(tokens, name, route)]),
-  )
+/** The operation of every route. */
+export function describeRoutes(tokens: DescribedManager): ReadonlyMap<RouteName, OpenApiOperation> {
+  const names = Object.keys(ROUTES) as RouteName[]
+  return new Map(names.map((name) => [name, describeRoute(tokens, name)]))
 }
 
 const seconds: OpenApiSchema = { type: 'integer', minimum: 0, nullable: true }
@@ -101,7 +91,7 @@ const CREDENTIALS: OpenApiSchema = {
 }
 
 interface Route {
-  readonly method: DescribedRoute['method']
+  readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly summary: string
   /** The token that it needs; `any` means an optional one. */
@@ -223,9 +213,9 @@ const CREDENTIAL_REFUSALS = {
 const SUPERSEDED =
   'A newer refresh token of the session was used just now: send the request again, with that one'
 
-function describeRoute(tokens: DescribedManager, name: string, route: Route): DescribedRoute {
-  const { method, path, summary, parameters, answer } = route
-  const { config } = tokens
+function describeRoute(tokens: DescribedManager, name: RouteName): OpenApiOperation {
+  const route = ROUTES[name]
+  const { method, summary, parameters, answer } = route
   const error = { 'application/json': { schema: toErrorSchema(tokens) } }
   const refusals = Object.entries(listRefusals(tokens, route)).map(([status, description]) => [
     status,
@@ -235,8 +225,8 @@ function describeRoute(tokens: DescribedManager, name: string, route: Route): De
     answer === undefined
       ? { 204: { description: 'Done' } }
       : { 200: { description: 'Success', content: { 'application/json': { schema: answer } } } }
-  const required = route.token === undefined ? [] : securityRequirements(config, method, route.token)
-  const operation: OpenApiOperation = {
+  const required = route.token === undefined ? [] : securityRequirements(tokens.config, method, route.token)
+  return {
     operationId: name,
     summary,
     // An empty requirement is one that every request meets.
@@ -247,35 +237,26 @@ function describeRoute(tokens: DescribedManager, name: string, route: Route): De
     }),
     responses: { ...success, ...(Object.fromEntries(refusals) as OpenApiOperation['responses']) },
   }
-  return { method, path, operation }
 }
 
 function listRefusals({ config }: DescribedManager, route: Route): Readonly<Record<number, string>> {
   const { method, token, takesCredentials } = route
   const hasCsrf = config.hasLocation('cookies') && config.JWT_COOKIE_CSRF_PROTECT && method !== 'GET'
   return {
-    ...(hasCsrf &&
-      token !== undefined &&
-      describeCodes(['CSRF_MISSING', 'CSRF_MISMATCH'], 'The CSRF value is wrong')),
+    ...(hasCsrf && token !== undefined && { [statusOf('CSRF_MISMATCH')]: 'The CSRF value is wrong' }),
     ...(takesCredentials === true && CREDENTIAL_REFUSALS),
     ...(token !== undefined &&
-      token !== 'any' &&
-      describeCodes(['TOKEN_MISSING'], 'The token is missing or was rejected')),
-    ...(token === 'refresh' && describeCodes(['REFRESH_SUPERSEDED'], SUPERSEDED)),
+      token !== 'any' && { [statusOf('TOKEN_MISSING')]: 'The token is missing or was rejected' }),
+    ...(token === 'refresh' && { [statusOf('REFRESH_SUPERSEDED')]: SUPERSEDED }),
     ...route.refusals,
-    ...describeCodes(['REVOCATION_UNAVAILABLE'], 'The store is unavailable'),
+    [statusOf('REVOCATION_UNAVAILABLE')]: 'The store is unavailable',
   }
 }
 
-function describeCodes(codes: readonly TokenErrorCode[], description: string): Record<number, string> {
-  return Object.fromEntries(codes.map((code) => [statusOf(code), description]))
-}
-
 function toErrorSchema(tokens: DescribedManager): OpenApiSchema {
-  const { config } = tokens
   // The application decides what is in it.
   if ((readInternals(tokens)?.formatError ?? null) !== null)
     return { type: 'object', additionalProperties: true }
-  const properties = { [config.JWT_ERROR_MESSAGE_KEY]: text, code: text, error_type: text }
+  const properties = { [tokens.config.JWT_ERROR_MESSAGE_KEY]: text, code: text, error_type: text }
   return object(properties, ['error_type'])
 }

@@ -1,13 +1,24 @@
-import { TokenConfig } from 'tokenlib'
+import { TokenConfig, TokenManager } from 'tokenlib'
 import { isConfigurationError } from 'tokenlib/errors'
-import {
-  type BoundKey,
-  CONFIG_NAMES,
-  DEFAULT_MAX_TOKEN_LENGTH,
-  KEY_FIELDS,
-  parseDuration,
-  resolveKeys,
-} from 'tokenlib/kit'
+import { internalsOf, type ManagerInspection, parseDuration } from 'tokenlib/kit'
+
+/** An environment, as `process.env` has it. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The name of a configuration field. */
+export type FieldName = keyof TokenConfig & `JWT_${string}`
+
+/** The names of all configuration fields. */
+export const CONFIG_NAMES = Object.keys(new TokenConfig()) as readonly FieldName[]
+
+/** The fields that hold keys. */
+export const KEY_FIELDS: readonly FieldName[] = [
+  'JWT_SECRET_KEY',
+  'JWT_PREVIOUS_SECRET_KEY',
+  'JWT_PRIVATE_KEY',
+  'JWT_PUBLIC_KEY',
+  'JWT_PREVIOUS_PUBLIC_KEY',
+]
 
 /** What a token is compared with. */
 export interface InspectRules {
@@ -22,30 +33,18 @@ export interface InspectRules {
   readonly audience: readonly string[]
   readonly requiredClaims: readonly string[]
   /** `null` where no keys are configured. */
-  readonly keys: readonly BoundKey[] | null
-}
-
-const DEFAULTS: InspectRules = {
-  state: 'none',
-  problem: null,
-  maxLength: DEFAULT_MAX_TOKEN_LENGTH,
-  identityClaim: 'sub',
-  leeway: 0,
-  maxAge: null,
-  issuers: [],
-  audience: [],
-  requiredClaims: [],
-  keys: null,
+  readonly keys: ManagerInspection['keys'] | null
 }
 
 /** The rules of the configuration in the environment, or the defaults where there is none or an invalid one. */
-export function readInspectRules(env: Readonly<Record<string, string | undefined>>): InspectRules {
-  if (CONFIG_NAMES.every((name) => env[name] === undefined)) return DEFAULTS
+export function readInspectRules(env: Environment): InspectRules {
+  const isSet = CONFIG_NAMES.some((name) => env[name] !== undefined)
   try {
-    return toRules(TokenConfig.fromEnv({}, env))
+    const rules = toRules(TokenConfig.fromEnv({}, env))
+    return isSet ? rules : { ...rules, state: 'none' }
   } catch (error) {
     if (!isConfigurationError(error)) throw error
-    return { ...DEFAULTS, state: 'invalid', problem: error.message }
+    return { ...toRules(new TokenConfig()), state: 'invalid', problem: error.message }
   }
 }
 
@@ -62,7 +61,7 @@ function toRules(config: TokenConfig): InspectRules {
     issuers: toList(config.JWT_DECODE_ISSUER),
     audience: toList(config.JWT_DECODE_AUDIENCE),
     requiredClaims: toList(config.JWT_REQUIRED_CLAIMS),
-    keys: hasKeys ? resolveKeys(config, {}, false).keys.verifying : null,
+    keys: hasKeys ? internalsOf(new TokenManager({ config })).inspect().keys : null,
   }
 }
 
