@@ -172,8 +172,8 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
       }
     },
   }
-  // The options may contain a password for the keys, which must not be logged.
-  return Object.defineProperty(trusted, 'options', { enumerable: false })
+  // The options may contain a password for the keys: a hidden getter is not logged, not even with `showHidden`.
+  return Object.defineProperty(trusted, 'options', { get: () => options, enumerable: false })
 }
 
 // A copy, because the application may change its own object. Inherited options are copied too: none may get lost.
