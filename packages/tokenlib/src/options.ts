@@ -33,6 +33,11 @@ export function parseOptions<Options extends object>(
   meant?: Parameters<typeof assertOptions>[3],
 ): Options {
   assertOptions(owner, given, kinds, meant)
+  return readOptions(given, kinds)
+}
+
+/** The same, for options whose names are known to be good: names without a kind are left out. */
+export function readOptions<Options extends object>(given: Options, kinds: OptionKinds<Options>): Options {
   const parsed: Record<string, unknown> = {}
   // No Object.entries: `verify` parses its options for every token.
   for (const name in kinds) {
@@ -125,6 +130,12 @@ export const ownFlag: Kind<boolean> = { ...flag, isOwn: true }
 export function callable<Value extends (...args: never[]) => unknown>(): Kind<Value> {
   return kindOf('a function', (value) => typeof value === 'function')
 }
+
+/** A valid `Date`. */
+export const date: Kind<Date> = kindOf(
+  'a valid Date',
+  (value) => value instanceof Date && !Number.isNaN(value.getTime()),
+)
 
 /** A whole number from `minimum` up. */
 export function count(minimum: number): Kind<number> {
