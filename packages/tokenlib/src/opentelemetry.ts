@@ -84,7 +84,7 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
       },
       onStoreCall: followStoreCall,
     }),
-    ...Object.entries(listeners).map(([event, listener]) => tokens.on(event as never, listener)),
+    ...Object.entries(listeners).map(([event, listener]) => tokens.on(event as never, listener as never)),
   ]
   instrumented.set(tokens, providers.add(meterProvider))
   return () => {

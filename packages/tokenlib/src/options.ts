@@ -110,6 +110,9 @@ export function listOf<Value>(kind: Kind<Value>, minimum = 1): Kind<readonly Val
   )
 }
 
+/** A list of anything. */
+export const anyList: Kind<never> = kindOf('a list', Array.isArray)
+
 /** A value of one kind, or a list of it. */
 export function oneOrMore<Value>(kind: Kind<Value>, minimum = 1): Kind<Value | readonly Value[]> {
   const { expected, isValid, fromText } = listOf(kind, minimum)

@@ -4,9 +4,9 @@ import { nodeRequestReader } from '../http/request-source.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
 import type { MountableRoutes } from '../routes/router.js'
-import type { RefreshingManager } from '../sessions/implicit-refresh.js'
 import { createMiddleware, mountMiddleware, type NodeMiddleware } from './node-bridge.js'
-import { refreshMiddleware } from './node-refresh.js'
+
+export { implicitRefresh } from './node-refresh.js'
 
 /** Middleware that leaves the type of the request open, so that Express infers parameters and body as usual. */
 export type ExpressMiddleware = (
@@ -98,9 +98,4 @@ function assertPrefix({ path }: MountableRoutes, { baseUrl, url, originalUrl }: 
   throw new TypeError(
     `The routes are at ${path}, and mount() is used below ${baseUrl}: give them the path ${baseUrl}${path}`,
   )
-}
-
-/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(tokens: RefreshingManager): NodeMiddleware<Request> {
-  return refreshMiddleware(tokens)
 }

@@ -227,10 +227,15 @@ function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: V
   respond(prototype, name, handler)
 }
 
+/** Whether a value is `SessionController` or a class that extends it. */
+export function isSessionController(value: unknown): boolean {
+  return (
+    value === SessionController ||
+    (value as Type<object> | null | undefined)?.prototype instanceof SessionController
+  )
+}
+
 function assertController(base: Type<SessionController>, path: string): void {
-  if (base !== SessionController && !(base?.prototype instanceof SessionController)) {
-    throw new TypeError('controller must be a class that extends SessionController')
-  }
   const own = reflector.get<string | string[] | undefined>(METADATA.path, base)
   if (own !== undefined && own !== '/' && `/${String(own)}`.replace('//', '/') !== path) {
     throw new TypeError(
