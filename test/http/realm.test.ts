@@ -8,6 +8,7 @@ import { handleErrors as hono } from '../../packages/tokenlib/src/frameworks/hon
 import { handleErrors as koa } from '../../packages/tokenlib/src/frameworks/koa.js'
 import { MissingTokenError, toErrorResponse } from '../../packages/tokenlib/src/index.js'
 import type { ErrorResponseOptions } from '../../packages/tokenlib/src/kit.js'
+import { createManager } from '../helpers/manager.js'
 
 const HANDLERS: readonly [string, (options: ErrorResponseOptions) => unknown][] = Object.entries({
   elysia,
@@ -40,4 +41,10 @@ test.each(BAD_REALMS)('ERR-08 the realm %j is a mistake', (realm) => {
 test.each(HANDLERS)('ERR-08 such a realm is found when handleErrors of %s is called', (_, handleErrors) => {
   for (const realm of BAD_REALMS) expect(() => handleErrors({ realm })).toThrow(TypeError)
   expect(() => handleErrors({ realm: 'say "hi"' })).not.toThrow()
+})
+
+test.each(HANDLERS)('a config that is not a TokenConfig is a TypeError: %s', (_name, handleErrors) => {
+  const { tokens } = createManager()
+  expect(() => handleErrors({ config: tokens as never })).toThrow(TypeError)
+  expect(() => handleErrors({ config: tokens.config })).not.toThrow()
 })

@@ -32,7 +32,7 @@ describe('options that no routes can be made with are a TypeError', () => {
   })
 
   test('a lifetime that is no duration is an error as well', () => {
-    expect(() => createRoutes(COOKIES, { remember: { remembered: 'long' } })).toThrow(RangeError)
+    expect(() => createRoutes(COOKIES, { remember: { remembered: 'long' } })).toThrow(TypeError)
   })
 
   test.each(['clientIp', 'formatError'])('an option of the manager is named as one: %s', (name) => {

@@ -2,17 +2,21 @@ import { isTokenError, type RevocationStore, setRequestIp } from 'tokenlib'
 import { CsrfError, isConfigurationError } from 'tokenlib/errors'
 import {
   type Answering,
-  assertOptions,
-  assertPath,
+  anyText,
+  callable,
   createRoute,
   createRouter,
   type Methods,
   type MountableRoutes,
-  type OptionNames,
+  type OptionKinds,
+  parseOptions,
   RefusedRequest,
+  required,
   type Route,
+  routePath,
   toErrorAnswer,
   toRequestView,
+  unchecked,
 } from 'tokenlib/kit'
 import { createAdmit, isFromOwnPage } from './access.js'
 import { answerHealth, answerRevoke, answerSessions, type ConsoleTokens } from './api.js'
@@ -52,12 +56,12 @@ export interface ConsoleOptions<Value> {
   readonly store?: Pick<RevocationStore, 'replica'>
 }
 
-const OPTIONS: OptionNames<ConsoleOptions<unknown>> = {
-  allow: true,
-  path: true,
-  title: true,
-  actor: true,
-  store: true,
+const OPTIONS: OptionKinds<ConsoleOptions<unknown>> = {
+  allow: required(callable('a dependency that throws for everybody but operators')),
+  path: routePath,
+  title: anyText,
+  actor: callable(),
+  store: unchecked(),
 }
 
 /**
@@ -68,15 +72,8 @@ const OPTIONS: OptionNames<ConsoleOptions<unknown>> = {
  * const response = await console.handle(request)
  */
 export function createConsole<Value>(tokens: ConsoleTokens, options: ConsoleOptions<Value>): ConsoleRoutes {
-  assertOptions('createConsole()', options, OPTIONS)
-  const { allow, path = '/console', title = 'Sessions and revocations', actor, store } = options
-  if (typeof allow !== 'function') {
-    throw new TypeError('createConsole() needs allow: a dependency that throws for everybody but operators')
-  }
-  assertPath(path, '/console')
-  if (typeof title !== 'string') throw new TypeError('title must be a string')
-  if (actor !== undefined && typeof actor !== 'function') throw new TypeError('actor must be a function')
-
+  const parsed = parseOptions('createConsole()', options, OPTIONS)
+  const { allow, path = '/console', title = 'Sessions and revocations', actor, store } = parsed
   const admit = createAdmit({ allow, actor })
   const log = createLiveLog(tokens, store)
   let isClosed = false

@@ -39,9 +39,10 @@ export {
   createGlobalTokenRevocation,
   type GlobalTokenRevocationOptions,
 } from './security-events/global-token-revocation.js'
-export type { ReceiverTokens } from './security-events/receiver.js'
+export type { ReceiverOptions, SubjectOptions } from './security-events/receiver.js'
 export type {
   EventEffect,
+  ReceiverTokens,
   RevocationScope,
   SecurityEvent,
   UidFinder,

@@ -1,7 +1,23 @@
 import { ConfigurationError, type Duration } from 'tokenlib'
-import type { Algorithm, KeyMaterial, SecretMaterial } from 'tokenlib/kit'
-import { ALGORITHMS, assertOptions, isHmac, isNonEmptyString, type OptionNames } from 'tokenlib/kit'
-import { assertMapping, type ClaimMapping, isTextOrList } from './profile.js'
+import {
+  type Algorithm,
+  ALGORITHMS,
+  choice,
+  duration,
+  flag,
+  isHmac,
+  type KeyMaterial,
+  kindOf,
+  listOf,
+  oneOrMore,
+  type OptionKinds,
+  parseDuration,
+  required,
+  type SecretMaterial,
+  text,
+  unchecked,
+} from 'tokenlib/kit'
+import { type ClaimMapping, parseIssuerOptions } from './profile.js'
 
 /**
  * The options for tokens of your previous application: its access tokens stay valid until they expire.
@@ -40,20 +56,26 @@ export interface LegacyIssuerOptions {
   readonly leeway?: Duration | undefined
 }
 
-const LEGACY_OPTIONS: OptionNames<LegacyIssuerOptions> = {
-  issuer: true,
-  withoutIss: true,
-  secret: true,
-  publicKey: true,
-  algorithm: true,
-  allowWeakSecret: true,
-  acceptUntil: true,
-  maxTokenAge: true,
-  onlyAccessTokens: true,
-  audience: true,
-  mapping: true,
-  requiredClaims: true,
-  leeway: true,
+const LEGACY_OPTIONS: OptionKinds<LegacyIssuerOptions> = {
+  issuer: required(text),
+  withoutIss: flag,
+  secret: unchecked(),
+  publicKey: unchecked(),
+  algorithm: choice(Object.keys(ALGORITHMS) as Algorithm[]),
+  allowWeakSecret: flag,
+  acceptUntil: required(
+    kindOf(
+      "a Date, or ISO 8601 with a time zone ('2027-01-31' or '2027-01-31T12:00:00Z')",
+      (value) => readMoment(value) !== null,
+    ),
+  ),
+  // Required: there is no safe default for how long an application's tokens should be accepted.
+  maxTokenAge: required(duration()),
+  onlyAccessTokens: flag,
+  audience: oneOrMore(text),
+  mapping: unchecked(),
+  requiredClaims: listOf(text, 0),
+  leeway: duration(),
 }
 const MEANT_OPTIONS = {
   iss: 'issuer',
@@ -78,6 +100,10 @@ export interface LegacySettings {
   readonly allowWeakSecret: boolean
   /** Epoch seconds. */
   readonly acceptUntil: number
+  /** Seconds. */
+  readonly maxAge: number
+  /** Seconds; `null` for that of the manager. */
+  readonly leeway: number | null
   readonly onlyAccessTokens: boolean
   readonly audience: readonly string[]
   readonly mapping: ClaimMapping
@@ -85,46 +111,34 @@ export interface LegacySettings {
 }
 
 /** Validates options. Throws `TypeError` or `ConfigurationError`. */
-export function parseLegacyOptions(options: LegacyIssuerOptions): LegacySettings {
-  const issuer = (options as Partial<LegacyIssuerOptions> | null)?.issuer
-  const owner = isNonEmptyString(issuer) ? `issuer ${issuer}` : 'trustLegacyIssuer()'
-  assertOptions(owner, options, LEGACY_OPTIONS, MEANT_OPTIONS)
-  const fail: (problem: string) => never = (problem) => {
-    throw new ConfigurationError(`Issuer ${issuer}: ${problem}`)
-  }
-  if (!isNonEmptyString(issuer)) {
-    throw new ConfigurationError('An issuer needs `issuer`: the text of "iss" in its tokens, or a name')
-  }
-  const { withoutIss = false, allowWeakSecret = false, onlyAccessTokens = false } = options
-  const { audience, mapping, requiredClaims = [] } = options
-  if (typeof withoutIss !== 'boolean') fail('withoutIss must be true or false')
-  if (typeof allowWeakSecret !== 'boolean') fail('allowWeakSecret must be true or false')
-  if (typeof onlyAccessTokens !== 'boolean') fail('onlyAccessTokens must be true or false')
-  if (audience !== undefined && !isTextOrList(audience)) {
-    fail('audience must be a non-empty string, or a list of at least one')
-  }
-  if (mapping !== undefined) assertMapping(owner, mapping, fail)
-  if (!Array.isArray(requiredClaims) || !requiredClaims.every(isNonEmptyString)) {
-    fail('requiredClaims must be a list of claim names')
-  }
+export function parseLegacyOptions(given: LegacyIssuerOptions): LegacySettings {
+  const options = parseIssuerOptions(given, LEGACY_OPTIONS, MEANT_OPTIONS)
+  const { issuer, audience, leeway } = options
   const secrets = toMaterials(options.secret)
   const publicKeys = toMaterials(options.publicKey)
-  if ((secrets.length === 0) === (publicKeys.length === 0)) fail('needs either secret or publicKey')
-  // Required: there is no safe default for how long an application's tokens should be accepted.
-  if (options.maxTokenAge === undefined) fail('needs maxTokenAge: how long its access tokens live')
+  const isSecret = secrets.length > 0
+  const { algorithm = isSecret ? 'HS256' : undefined } = options
+  const problem =
+    (isSecret === publicKeys.length > 0 && 'needs either secret or publicKey') ||
+    (algorithm === undefined && 'publicKey needs algorithm') ||
+    // A public key must never be used as a secret.
+    (isHmac(algorithm as Algorithm) !== isSecret &&
+      `algorithm must be one that is verified with a ${isSecret ? 'secret' : 'public key'}`)
+  if (problem !== false) throw new ConfigurationError(`Issuer ${issuer}: ${problem}`)
   return {
     issuer,
-    isWithoutIss: withoutIss,
+    isWithoutIss: options.withoutIss ?? false,
     secrets,
     publicKeys,
-    algorithm: parseAlgorithm(options.algorithm, secrets.length > 0, fail),
-    allowWeakSecret,
-    onlyAccessTokens,
-    acceptUntil: parseAcceptUntil(options.acceptUntil, fail),
+    algorithm: algorithm as Algorithm,
+    allowWeakSecret: options.allowWeakSecret ?? false,
+    onlyAccessTokens: options.onlyAccessTokens ?? false,
+    acceptUntil: readMoment(options.acceptUntil) as number,
+    maxAge: parseDuration(options.maxTokenAge),
+    leeway: leeway === undefined ? null : parseDuration(leeway),
     audience: audience === undefined ? [] : [audience].flat(),
-    // A copy: the application may still hold, and change, its own.
-    mapping: structuredClone(mapping ?? {}),
-    requiredClaims: [...requiredClaims],
+    mapping: options.mapping,
+    requiredClaims: options.requiredClaims ?? [],
   }
 }
 
@@ -132,32 +146,15 @@ function toMaterials<Material>(given: Material | readonly Material[] | undefined
   return given === undefined ? [] : Array.isArray(given) ? [...given] : [given as Material]
 }
 
-function parseAlgorithm(
-  given: Algorithm | undefined,
-  isSecret: boolean,
-  fail: (problem: string) => never,
-): Algorithm {
-  const algorithm = given ?? (isSecret ? 'HS256' : fail('publicKey needs algorithm'))
-  // A public key must never be used as a secret.
-  if (!Object.hasOwn(ALGORITHMS, algorithm) || isHmac(algorithm) !== isSecret) {
-    fail(`algorithm must be one that is verified with a ${isSecret ? 'secret' : 'public key'}`)
-  }
-  return algorithm
-}
-
 // A date, or a time with a time zone: without one, the meaning would depend on the machine.
 const ISO_MOMENT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-// A time in the past is allowed: a process that starts the next day must not fail.
-function parseAcceptUntil(given: unknown, fail: (problem: string) => never): number {
-  const isMoment = given instanceof Date || (typeof given === 'string' && ISO_MOMENT.test(given))
-  const moment = isMoment ? new Date(given).getTime() : Number.NaN
+// In epoch seconds. A time in the past is allowed: a process that starts the next day must not fail.
+function readMoment(given: unknown): number | null {
   // Date turns 30 February into 2 March.
-  const isDay = typeof given !== 'string' || isDayOfCalendar(given.slice(0, 10))
-  if (!Number.isFinite(moment) || !isDay) {
-    fail("needs acceptUntil: a Date, or ISO 8601 with a time zone ('2027-01-31' or '2027-01-31T12:00:00Z')")
-  }
-  return moment / 1000
+  const isText = typeof given === 'string' && ISO_MOMENT.test(given) && isDayOfCalendar(given.slice(0, 10))
+  const moment = isText || given instanceof Date ? new Date(given).getTime() : Number.NaN
+  return Number.isFinite(moment) ? moment / 1000 : null
 }
 
 function isDayOfCalendar(day: string): boolean {

@@ -1,13 +1,17 @@
-import type { TokenPayload } from 'tokenlib'
+import { ConfigurationError, type TokenPayload } from 'tokenlib'
 import { TokenDecodeError } from 'tokenlib/errors'
-import type { JwsHeader } from 'tokenlib/kit'
 import {
-  assertOptions,
   invalidClaim,
   isAccessTokenHeader,
   isNonEmptyString,
-  type OptionNames,
+  type JwsHeader,
+  oneOrMore,
+  type OptionKinds,
+  parseOptions,
+  required,
+  text,
   toTokenPayload,
+  unchecked,
 } from 'tokenlib/kit'
 
 /**
@@ -32,41 +36,40 @@ export interface ClaimMapping {
   readonly access?: { readonly claim: string; readonly value: string }
 }
 
-const MAPPING_NAMES: OptionNames<ClaimMapping> = {
-  sub: true,
-  sid: true,
-  jti: true,
-  aud: true,
-  scopes: true,
-  access: true,
+const MAPPING_OPTIONS: OptionKinds<ClaimMapping> = {
+  sub: text,
+  sid: text,
+  jti: text,
+  aud: text,
+  scopes: oneOrMore(text),
+  access: unchecked(),
 }
-
-/** Throws `TypeError`, or what `fail` throws, for an invalid mapping. */
-export function assertMapping(owner: string, mapping: ClaimMapping, fail: (problem: string) => never): void {
-  assertOptions(`mapping of ${owner}`, mapping, MAPPING_NAMES, {
-    audience: 'aud',
-    scope: 'scopes',
-    type: 'access',
-  })
-  for (const name of ['sub', 'sid', 'jti', 'aud'] as const) {
-    if (mapping[name] !== undefined && !isNonEmptyString(mapping[name]))
-      fail(`mapping.${name} must be the name of a claim`)
-  }
-  if (mapping.scopes !== undefined && !isTextOrList(mapping.scopes)) {
-    fail('mapping.scopes must be the name of a claim, or a list of names')
-  }
-  const { access } = mapping
-  if (access === undefined) return
-  assertOptions(`mapping.access of ${owner}`, access, { claim: true, value: true })
-  if (!isNonEmptyString(access.claim) || !isNonEmptyString(access.value)) {
-    fail('mapping.access must be { claim, value }')
-  }
+const ACCESS_OPTIONS: OptionKinds<NonNullable<ClaimMapping['access']>> = {
+  claim: required(text),
+  value: required(text),
 }
+const MEANT_CLAIMS = { audience: 'aud', scope: 'scopes', type: 'access' }
 
-/** Whether a value is a non-empty string, or a non-empty list of them. */
-export function isTextOrList(value: unknown): boolean {
-  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
-  return list.length > 0 && list.every(isNonEmptyString)
+/**
+ * A checked copy of the options of an issuer, mapping included. Every error names the issuer: `TypeError` for an unknown
+ * name, `ConfigurationError` for a wrong value.
+ */
+export function parseIssuerOptions<
+  Options extends { readonly issuer: string; readonly mapping?: ClaimMapping | undefined },
+>(
+  given: Options,
+  kinds: OptionKinds<Options>,
+  meant: Readonly<Record<string, string>>,
+): Omit<Options, 'mapping'> & { readonly mapping: ClaimMapping } {
+  const name = (given as Partial<Options> | null)?.issuer
+  const owner = text.isValid(name) ? `issuer ${name}` : 'an issuer'
+  const toError = (problem: string): Error => new ConfigurationError(`${owner}: ${problem}`)
+  const options = parseOptions(owner, given, kinds, meant, toError)
+  if (options.mapping === undefined) return { ...options, mapping: {} }
+  const mapping = parseOptions(`mapping of ${owner}`, options.mapping, MAPPING_OPTIONS, MEANT_CLAIMS, toError)
+  if (mapping.access === undefined) return { ...options, mapping }
+  const access = parseOptions(`mapping.access of ${owner}`, mapping.access, ACCESS_OPTIONS, {}, toError)
+  return { ...options, mapping: { ...mapping, access } }
 }
 
 /** The rules that turn the claims of an issuer's tokens into a payload. */

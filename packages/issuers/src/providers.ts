@@ -1,18 +1,21 @@
-import { ConfigurationError, type Duration } from 'tokenlib'
-import { assertOptions, isNonEmptyString, type OptionNames } from 'tokenlib/kit'
+import { ConfigurationError } from 'tokenlib'
+import {
+  choice,
+  type Kind,
+  type OptionKinds,
+  parseOptions,
+  required,
+  textLike,
+  unchecked,
+} from 'tokenlib/kit'
 import { REMOTE_OPTIONS, type RemoteKeysOptions } from './keys/key-source.js'
-import { type ConfiguredIssuer, type IssuerOptions, trustIssuer } from './trust-issuer.js'
+import { type ConfiguredIssuer, ISSUER_OPTIONS, type IssuerOptions, trustIssuer } from './trust-issuer.js'
 
 /** Options that every provider has. To change anything else, pass the `options` of the result to `trustIssuer()`. */
-export interface ProviderOptions {
-  /** Prepended to every `sub`. Required if a manager accepts tokens from more than one source. */
-  readonly subjectPrefix?: string | undefined
-  /** The maximum time after `iat` that a token is accepted. Default `24h`. */
-  readonly maxTokenAge?: Duration | undefined
-  /** The clock difference tolerated in its tokens. Default: `JWT_DECODE_LEEWAY`. */
-  readonly leeway?: Duration | undefined
-  /** How long after `auth_time` a token counts as fresh. If left out, no token is fresh. */
-  readonly freshFor?: Duration | undefined
+export interface ProviderOptions extends Pick<
+  IssuerOptions,
+  'subjectPrefix' | 'maxTokenAge' | 'leeway' | 'freshFor'
+> {
   /** How the keys of the provider are fetched. */
   readonly remoteKeys?: RemoteKeysOptions | undefined
 }
@@ -76,29 +79,68 @@ export interface OktaOptions extends ProviderOptions {
   readonly subject?: 'uid' | 'sub' | undefined
 }
 
-const COMMON: OptionNames<ProviderOptions> = {
-  subjectPrefix: true,
-  maxTokenAge: true,
-  leeway: true,
-  freshFor: true,
-  remoteKeys: true,
+const { audience, subjectPrefix, maxTokenAge, leeway, freshFor } = ISSUER_OPTIONS
+const COMMON: OptionKinds<ProviderOptions> = {
+  subjectPrefix,
+  maxTokenAge,
+  leeway,
+  freshFor,
+  remoteKeys: unchecked(),
 }
-const AUTH0: OptionNames<Auth0Options> = {
-  ...COMMON,
-  domain: true,
-  audience: true,
-  tokenProfile: true,
-  scopes: true,
+
+// A name of at least two labels, with an optional port.
+const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,10}[a-z][a-z0-9-]{0,62}(?::\d{1,5})?$/
+const domain = textLike(
+  'a host name in lower case, such as "example.com", without scheme, path, user or spaces',
+  (value) => value.length <= 260 && DOMAIN.test(value),
+)
+
+function idLike(example: string, pattern: RegExp): Kind<string> {
+  return textLike(`an id such as "${example}"`, (value) => value.length <= 255 && pattern.test(value))
 }
-const COGNITO: OptionNames<CognitoOptions> = { ...COMMON, region: true, userPoolId: true, clientId: true }
-const ENTRA: OptionNames<EntraOptions> = { ...COMMON, tenantId: true, audience: true, version: true }
-const KEYCLOAK: OptionNames<KeycloakOptions> = { ...COMMON, url: true, realm: true, audience: true }
-const OKTA: OptionNames<OktaOptions> = {
+
+const AUTH0: OptionKinds<Auth0Options> = {
   ...COMMON,
-  domain: true,
-  authorizationServer: true,
-  audience: true,
-  subject: true,
+  domain: required(domain),
+  audience,
+  tokenProfile: choice(['auth0', 'rfc9068']),
+  scopes: choice(['scope', 'permissions']),
+}
+const COGNITO: OptionKinds<CognitoOptions> = {
+  ...COMMON,
+  region: required(idLike('eu-central-1', /^[a-z]{2,8}(?:-[a-z]{1,16}){1,4}-\d{1,2}$/)),
+  userPoolId: required(idLike('eu-central-1_AbCdEfGhI', /^[\w-]+_[0-9A-Za-z]+$/)),
+  clientId: audience,
+}
+const ENTRA: OptionKinds<EntraOptions> = {
+  ...COMMON,
+  tenantId: required(
+    textLike(
+      'the id of one tenant, a GUID in lower case: the "iss" of a token names the tenant of its user. List one entra() ' +
+        'for each tenant whose users you accept',
+      (value) => /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value),
+    ),
+  ),
+  audience,
+  version: choice([1, 2]),
+}
+const KEYCLOAK: OptionKinds<KeycloakOptions> = {
+  ...COMMON,
+  url: required(
+    textLike(
+      'the URL under which clients reach Keycloak, such as "https://id.example.com", without /realms, query, user or spaces',
+      isBaseUrl,
+    ),
+  ),
+  realm: required(idLike('my-realm', /^\w[\w.-]*$/)),
+  audience,
+}
+const OKTA: OptionKinds<OktaOptions> = {
+  ...COMMON,
+  domain: required(domain),
+  authorizationServer: idLike('default', /^[\w-]+$/),
+  audience,
+  subject: choice(['uid', 'sub']),
 }
 
 // One place decides how keys are requested.
@@ -111,19 +153,15 @@ const MEANT_OPTIONS = Object.fromEntries(Object.keys(REMOTE_OPTIONS).map((name) 
  * new TokenManager({ config, issuers: [auth0({ domain: 'example.eu.auth0.com', audience: 'https://api.example' })] })
  */
 export function auth0(options: Auth0Options): ConfiguredIssuer {
-  assertOptions('auth0()', options, AUTH0, MEANT_OPTIONS)
-  const { domain, audience, tokenProfile = 'auth0', scopes = 'scope' } = options
-  assertDomain('auth0()', domain)
-  assertOneOf('auth0(): tokenProfile', tokenProfile, ['auth0', 'rfc9068'])
-  assertOneOf('auth0(): scopes', scopes, ['scope', 'permissions'])
+  const parsed = parseProvider('auth0()', options, AUTH0)
   // The trailing slash is part of its `iss`.
-  const issuer = `https://${domain}/`
-  const isStandard = tokenProfile === 'rfc9068'
+  const issuer = `https://${parsed.domain}/`
+  const isStandard = parsed.tokenProfile === 'rfc9068'
   return trustIssuer({
-    ...toCommon('auth0()', options, issuer, `${issuer}.well-known/jwks.json`),
-    audience,
+    ...toCommon(parsed, issuer, `${issuer}.well-known/jwks.json`),
+    audience: parsed.audience,
     profile: isStandard ? 'at+jwt' : 'oidc-access',
-    mapping: { scopes },
+    mapping: { scopes: parsed.scopes ?? 'scope' },
     // The client that requested the token; RFC 9068 requires `client_id` for the same purpose.
     requiredClaims: isStandard ? [] : ['azp'],
   })
@@ -131,17 +169,15 @@ export function auth0(options: Auth0Options): ConfiguredIssuer {
 
 /** The access tokens of an Amazon Cognito user pool. */
 export function cognito(options: CognitoOptions): ConfiguredIssuer {
-  assertOptions('cognito()', options, COGNITO, { ...MEANT_OPTIONS, audience: 'clientId' })
-  const { region, userPoolId, clientId } = options
-  assertText('cognito(): region', region, /^[a-z]{2,8}(?:-[a-z]{1,16}){1,4}-\d{1,2}$/)
-  assertText('cognito(): userPoolId', userPoolId, /^[\w-]+_[0-9A-Za-z]+$/)
+  const parsed = parseProvider('cognito()', options, COGNITO, { audience: 'clientId' })
+  const { region, userPoolId, clientId } = parsed
   if (!userPoolId.startsWith(`${region}_`)) {
     throw new ConfigurationError(`cognito(): userPoolId must start with the region, "${region}_"`)
   }
   const suffix = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
   const issuer = `https://cognito-idp.${region}.${suffix}/${userPoolId}`
   return trustIssuer({
-    ...toCommon('cognito()', options, issuer, `${issuer}/.well-known/jwks.json`),
+    ...toCommon(parsed, issuer, `${issuer}/.well-known/jwks.json`),
     audience: clientId,
     algorithms: ['RS256'],
     mapping: {
@@ -156,24 +192,16 @@ export function cognito(options: CognitoOptions): ConfiguredIssuer {
 
 /** The access tokens of an API in one tenant of Microsoft Entra ID. */
 export function entra(options: EntraOptions): ConfiguredIssuer {
-  assertOptions('entra()', options, ENTRA, MEANT_OPTIONS)
-  const { tenantId, audience, version = 2 } = options
-  if (['common', 'organizations', 'consumers'].includes(tenantId)) {
-    throw new ConfigurationError(
-      `entra(): tenantId must be the id of one tenant, not "${tenantId}": the "iss" of a token names the tenant of its ` +
-        'user. List one entra() for each tenant whose users you accept',
-    )
-  }
-  assertText('entra(): tenantId', tenantId, /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
-  assertOneOf('entra(): version', version, [1, 2])
+  const parsed = parseProvider('entra()', options, ENTRA)
+  const { tenantId, version = 2 } = parsed
   const authority = `https://login.microsoftonline.com/${tenantId}`
   const [issuer, keys, client] =
     version === 2
       ? [`${authority}/v2.0`, `${authority}/discovery/v2.0/keys`, 'azp']
       : [`https://sts.windows.net/${tenantId}/`, `${authority}/discovery/keys`, 'appid']
   return trustIssuer({
-    ...toCommon('entra()', options, issuer, keys),
-    audience,
+    ...toCommon(parsed, issuer, keys),
+    audience: parsed.audience,
     // Its keys have no `alg`.
     algorithms: ['RS256'],
     mapping: {
@@ -190,28 +218,24 @@ export function entra(options: EntraOptions): ConfiguredIssuer {
 
 /** The access tokens of a Keycloak realm. */
 export function keycloak(options: KeycloakOptions): ConfiguredIssuer {
-  assertOptions('keycloak()', options, KEYCLOAK, MEANT_OPTIONS)
-  const { url, realm, audience } = options
-  assertText('keycloak(): realm', realm, /^\w[\w.-]*$/)
-  const issuer = `${parseBaseUrl('keycloak(): url', url)}/realms/${realm}`
+  const parsed = parseProvider('keycloak()', options, KEYCLOAK)
+  // As Keycloak writes it into `iss`: without a trailing slash.
+  const issuer = `${parsed.url.replace(/\/$/, '')}/realms/${parsed.realm}`
   return trustIssuer({
-    ...toCommon('keycloak()', options, issuer, `${issuer}/protocol/openid-connect/certs`),
-    audience,
+    ...toCommon(parsed, issuer, `${issuer}/protocol/openid-connect/certs`),
+    audience: parsed.audience,
     mapping: { scopes: 'scope', access: { claim: 'typ', value: 'Bearer' } },
   })
 }
 
 /** The access tokens of a custom authorization server of Okta. Tokens of the organisation itself are for Okta alone. */
 export function okta(options: OktaOptions): ConfiguredIssuer {
-  assertOptions('okta()', options, OKTA, MEANT_OPTIONS)
-  const { domain, authorizationServer = 'default', audience, subject = 'uid' } = options
-  assertDomain('okta()', domain)
-  assertText('okta(): authorizationServer', authorizationServer, /^[\w-]+$/)
-  assertOneOf('okta(): subject', subject, ['uid', 'sub'])
-  const issuer = `https://${domain}/oauth2/${authorizationServer}`
+  const parsed = parseProvider('okta()', options, OKTA)
+  const { authorizationServer = 'default', subject = 'uid' } = parsed
+  const issuer = `https://${parsed.domain}/oauth2/${authorizationServer}`
   return trustIssuer({
-    ...toCommon('okta()', options, issuer, `${issuer}/v1/keys`),
-    audience,
+    ...toCommon(parsed, issuer, `${issuer}/v1/keys`),
+    audience: parsed.audience,
     algorithms: ['RS256'],
     mapping: { sub: subject, scopes: 'scp' },
     // The client that requested the token; ID tokens do not have it.
@@ -219,45 +243,38 @@ export function okta(options: OktaOptions): ConfiguredIssuer {
   })
 }
 
-function toCommon(
+function parseProvider<Options extends ProviderOptions>(
   owner: string,
-  { subjectPrefix, maxTokenAge, leeway, freshFor, remoteKeys = {} }: ProviderOptions,
+  given: Options,
+  kinds: OptionKinds<Options>,
+  meant: Readonly<Record<string, string>> = {},
+): Options {
+  const toError = (problem: string): Error => new ConfigurationError(`${owner}: ${problem}`)
+  const options = parseOptions(owner, given, kinds, { ...MEANT_OPTIONS, ...meant }, toError)
+  // An address in it would be ignored.
+  parseOptions(`${owner} remoteKeys`, options.remoteKeys ?? {}, REMOTE_OPTIONS)
+  return options
+}
+
+function toCommon(
+  { remoteKeys, ...options }: ProviderOptions,
   issuer: string,
   jwksUri: string,
 ): Omit<IssuerOptions, 'audience'> {
-  assertOptions(`${owner} remoteKeys`, remoteKeys, REMOTE_OPTIONS)
-  return { issuer, keys: { ...remoteKeys, jwksUri }, subjectPrefix, maxTokenAge, leeway, freshFor }
+  return {
+    issuer,
+    keys: { ...remoteKeys, jwksUri },
+    subjectPrefix: options.subjectPrefix,
+    maxTokenAge: options.maxTokenAge,
+    leeway: options.leeway,
+    freshFor: options.freshFor,
+  }
 }
 
-// A name of at least two labels, with an optional port.
-const DOMAIN = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,10}[a-z][a-z0-9-]{0,62}(?::\d{1,5})?$/
-
-function assertDomain(owner: string, domain: unknown): void {
-  if (isNonEmptyString(domain) && domain.length <= 260 && DOMAIN.test(domain)) return
-  throw new ConfigurationError(
-    `${owner}: domain must be a host name in lower case, such as "example.com", without scheme, path, user or spaces`,
-  )
-}
-
-function assertText(name: string, value: unknown, pattern: RegExp): asserts value is string {
-  if (isNonEmptyString(value) && value.length <= 255 && pattern.test(value)) return
-  throw new ConfigurationError(`${name} is missing or invalid`)
-}
-
-function assertOneOf(name: string, value: unknown, allowed: readonly (string | number)[]): void {
-  if (allowed.includes(value as string)) return
-  throw new ConfigurationError(`${name} must be ${allowed.map((one) => JSON.stringify(one)).join(' or ')}`)
-}
-
-// As Keycloak writes it into `iss`: without a trailing slash.
-function parseBaseUrl(name: string, value: unknown): string {
-  const text = isNonEmptyString(value) ? value.replace(/\/$/, '') : ''
-  const url = URL.canParse(text) ? new URL(text) : null
-  const isPlain = url !== null && ['https:', 'http:'].includes(url.protocol) && !/[?#@\s\\]/.test(text)
-  // A URL that a parser would change is not the one in the tokens.
-  if (isPlain && url.href.replace(/\/$/, '') === text) return text
-  throw new ConfigurationError(
-    `${name} must be the URL under which clients reach Keycloak, such as "https://id.example.com", without /realms, ` +
-      'query, user or spaces',
-  )
+// A URL that a parser would change is not the one in the tokens.
+function isBaseUrl(value: string): boolean {
+  const base = value.replace(/\/$/, '')
+  const url = URL.canParse(base) ? new URL(base) : null
+  const isPlain = url !== null && ['https:', 'http:'].includes(url.protocol) && !/[?#@\s\\]/.test(base)
+  return isPlain && url.href.replace(/\/$/, '') === base
 }

@@ -1,27 +1,35 @@
 import { createHash } from 'node:crypto'
 import { ConfigurationError, type Duration, type TokenPayload, type TrustedIssuer } from 'tokenlib'
-import type { Algorithm } from 'tokenlib/kit'
 import {
+  type Algorithm,
   ALGORITHMS,
-  assertOptions,
+  anyText,
+  choice,
   type ClaimRules,
   type CompactJws,
+  duration,
+  isHmac,
   isNonEmptyString,
   type IssuerSource,
-  type OptionNames,
+  kindOf,
+  listOf,
+  oneOrMore,
+  type OptionKinds,
   parseDuration,
   readEnd,
   readTokenStart,
+  required,
   type SourceContext,
+  text,
+  unchecked,
 } from 'tokenlib/kit'
 import { type KeySource, parseKeySource } from './keys/key-source.js'
 import {
-  assertMapping,
   AT_JWT_CLAIMS,
   type ClaimMapping,
   type IssuerProfile,
-  isTextOrList,
   NOT_IN_OTHER_TOKENS,
+  parseIssuerOptions,
   toIssuerPayload,
 } from './profile.js'
 
@@ -59,19 +67,28 @@ export interface IssuerOptions {
   readonly freshFor?: Duration | undefined
 }
 
-const ISSUER_OPTIONS: OptionNames<IssuerOptions> = {
-  issuer: true,
-  audience: true,
-  keys: true,
-  algorithms: true,
-  profile: true,
-  mapping: true,
-  subjectPrefix: true,
-  requiredClaims: true,
-  maxTokenAge: true,
-  sessionLifetime: true,
-  leeway: true,
-  freshFor: true,
+// A public key must never be used as a secret.
+const PUBLIC_KEY_ALGORITHMS = (Object.keys(ALGORITHMS) as Algorithm[]).filter((name) => !isHmac(name))
+const PROFILES = ['oidc-access', 'at+jwt', 'tokenlib'] as const
+
+/** What `IssuerOptions` accept. */
+export const ISSUER_OPTIONS: OptionKinds<IssuerOptions> = {
+  issuer: required(text),
+  // Without it, tokens that the issuer made for another application would be accepted (RFC 8725 §3.9).
+  audience: required(oneOrMore(text)),
+  keys: unchecked(),
+  algorithms: listOf(choice(PUBLIC_KEY_ALGORITHMS)),
+  profile: kindOf(
+    `one of ${PROFILES.join(', ')}; for tokens of your previous application, use trustLegacyIssuer()`,
+    choice(PROFILES).isValid,
+  ),
+  mapping: unchecked(),
+  subjectPrefix: anyText,
+  requiredClaims: listOf(text, 0),
+  maxTokenAge: duration(),
+  sessionLifetime: duration(),
+  leeway: duration(),
+  freshFor: duration(),
 }
 const MEANT_OPTIONS = {
   iss: 'issuer',
@@ -99,7 +116,6 @@ const DEFAULT_ALGORITHMS: readonly Algorithm[] = [
   'EdDSA',
   'Ed25519',
 ]
-const PROFILES: readonly IssuerProfile[] = ['oidc-access', 'at+jwt', 'tokenlib']
 
 /** An issuer from `trustIssuer()`, or from the function of a provider. */
 export interface ConfiguredIssuer extends TrustedIssuer {
@@ -115,34 +131,30 @@ export interface ConfiguredIssuer extends TrustedIssuer {
  * const tokens = new TokenManager({ config, issuers: [issuer] })
  */
 export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
-  assertIssuerOptions(given)
-  const options = copyOptions(given)
-  const { issuer, profile = 'oidc-access', subjectPrefix = '' } = options
-  const owner = `issuer ${issuer}`
+  const options: IssuerOptions = parseIssuerOptions(given, ISSUER_OPTIONS, MEANT_OPTIONS)
+  const { issuer, profile = 'oidc-access', subjectPrefix = '', requiredClaims = [] } = options
+  if (profile === 'tokenlib') assertTokenlib(options)
+  // Copies, because whoever holds `options` of the result may change lists and objects in it.
   const mapping = structuredClone(options.mapping ?? {})
-  const createKeys = parseKeySource(options.keys, {
-    issuer,
-    algorithms: [...(options.algorithms ?? DEFAULT_ALGORITHMS)],
-  })
-  const maxAge = toSeconds(owner, 'maxTokenAge', options.maxTokenAge ?? '24h')
-  const sessionLifetime = toSeconds(owner, 'sessionLifetime', options.sessionLifetime ?? '400d') * 1000
-  const leeway = options.leeway === undefined ? null : toSeconds(owner, 'leeway', options.leeway)
-  const freshFor = options.freshFor === undefined ? null : toSeconds(owner, 'freshFor', options.freshFor)
+  const algorithms = [...(options.algorithms ?? DEFAULT_ALGORITHMS)]
+  const createKeys = parseKeySource(options.keys, { issuer, algorithms })
+  const maxAge = parseDuration(options.maxTokenAge ?? '24h')
+  const sessionLifetime = parseDuration(options.sessionLifetime ?? '400d') * 1000
+  const freshFor = options.freshFor === undefined ? null : parseDuration(options.freshFor)
   const audience = [options.audience].flat()
-  const extraClaims = [...(options.requiredClaims ?? [])]
-  const required = ['exp', 'iat', ...(profile === 'at+jwt' ? AT_JWT_CLAIMS : []), ...extraClaims]
+  const needed = ['exp', 'iat', ...(profile === 'at+jwt' ? AT_JWT_CLAIMS : []), ...requiredClaims]
 
   const trusted: ConfiguredIssuer = {
     issuer,
     subjectPrefix: options.subjectPrefix,
-    options,
+    options: Object.freeze(options),
     connect({ emit, identityClaim, ...manager }: SourceContext): IssuerSource {
-      assertRequirable(issuer, profile, extraClaims, identityClaim)
+      assertRequirable(issuer, profile, needed, identityClaim)
       const rules: ClaimRules = {
-        leeway: leeway ?? manager.leeway,
+        leeway: options.leeway === undefined ? manager.leeway : parseDuration(options.leeway),
         issuers: [issuer],
         audience,
-        requiredClaims: [...new Set(required)],
+        requiredClaims: [...new Set(needed)],
         maxAge,
       }
       const profileRules = { profile, mapping, subjectPrefix, identityClaim, freshFor }
@@ -163,7 +175,7 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
         ...createLife(rules, profile === 'tokenlib'),
         toPayload({ jws, header, claims }) {
           // If tokens must have an id, do not create one.
-          const toId = required.includes('jti') ? null : () => toTokenId(jws)
+          const toId = needed.includes('jti') ? null : () => toTokenId(jws)
           const payload = toIssuerPayload(claims, header, profileRules, toId)
           const { sub } = claims
           const names = [payload.sub.slice(subjectPrefix.length), ...(isNonEmptyString(sub) ? [sub] : [])]
@@ -176,80 +188,23 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
   return Object.defineProperty(trusted, 'options', { get: () => options, enumerable: false })
 }
 
-// A copy, because the application may change its own object. Inherited options are copied too: none may get lost.
-function copyOptions(given: IssuerOptions): IssuerOptions {
-  const names = Object.keys(ISSUER_OPTIONS) as (keyof IssuerOptions)[]
-  const known = names.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])
-  return Object.freeze(Object.fromEntries(known) as IssuerOptions)
-}
-
-// Throws `TypeError` or `ConfigurationError` for invalid options.
-function assertIssuerOptions(options: IssuerOptions): void {
-  const name = (options as Partial<IssuerOptions> | null)?.issuer
-  const owner = isNonEmptyString(name) ? `issuer ${name}` : 'trustIssuer()'
-  assertOptions(owner, options, ISSUER_OPTIONS, MEANT_OPTIONS)
-  const { issuer, audience, algorithms, profile, mapping, subjectPrefix, requiredClaims } = options
-  if (!isNonEmptyString(issuer)) {
-    throw new ConfigurationError('An issuer needs `issuer`, the exact text of "iss" in its tokens')
-  }
-  const fail = (problem: string): never => {
-    throw new ConfigurationError(`Issuer ${issuer}: ${problem}`)
-  }
-  // Without it, tokens that the issuer made for another application would be accepted (RFC 8725 §3.9).
-  if (!isTextOrList(audience)) fail('audience must be a non-empty string, or a list of at least one')
-  if (algorithms !== undefined && !isAlgorithmList(algorithms)) {
-    fail('algorithms must be a list of at least one public-key algorithm')
-  }
-  if (profile !== undefined && !PROFILES.includes(profile)) {
-    fail(
-      `profile must be one of ${PROFILES.join(', ')}; for tokens of your previous application, use trustLegacyIssuer()`,
-    )
-  }
-  if (subjectPrefix !== undefined && typeof subjectPrefix !== 'string') fail('subjectPrefix must be a string')
-  if (
-    requiredClaims !== undefined &&
-    !(Array.isArray(requiredClaims) && requiredClaims.every(isNonEmptyString))
-  ) {
-    fail('requiredClaims must be a list of claim names')
-  }
-  if (mapping !== undefined) assertMapping(owner, mapping, fail)
-  if (profile === 'tokenlib') assertTokenlib(options, fail)
-}
-
 // Its tokens already have our claims, so the option would have no effect, and a requirement would be silently ignored.
-function assertTokenlib({ mapping = {}, freshFor }: IssuerOptions, fail: (problem: string) => never): void {
-  const name = Object.entries(mapping).find(([key, value]) => key !== 'sub' && value !== undefined)?.[0]
-  if (name !== undefined) fail(`profile 'tokenlib' has no mapping.${name}`)
-  if (freshFor !== undefined) fail("profile 'tokenlib' has no freshFor: its tokens say how fresh they are")
-}
-
-// A public key must never be used as a secret.
-function isAlgorithmList(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((name: Algorithm) => Object.hasOwn(ALGORITHMS, name) && ALGORITHMS[name].family !== 'hmac')
-  )
-}
-
-/** A duration of an issuer in seconds, or `ConfigurationError`. */
-export function toSeconds(owner: string, name: string, duration: Duration): number {
-  try {
-    return parseDuration(duration)
-  } catch (error) {
-    throw new ConfigurationError(`${name} of ${owner}: ${(error as Error).message}`)
-  }
+function assertTokenlib({ issuer, mapping = {}, freshFor }: IssuerOptions): void {
+  const mapped = Object.keys(mapping).find((name) => name !== 'sub')
+  if (mapped === undefined && freshFor === undefined) return
+  const ignored = mapped === undefined ? 'freshFor' : `mapping.${mapped}`
+  throw new ConfigurationError(`Issuer ${issuer}: profile 'tokenlib' has no ${ignored}`)
 }
 
 // Requiring a claim that every payload has would have no effect.
 function assertRequirable(
   issuer: string,
   profile: IssuerProfile,
-  requiredClaims: readonly string[],
+  needed: readonly string[],
   identityClaim: string,
 ): void {
   const made = [...(profile === 'tokenlib' ? [] : NOT_IN_OTHER_TOKENS), identityClaim]
-  const name = requiredClaims.find((claim) => claim !== 'sub' && made.includes(claim))
+  const name = needed.find((claim) => claim !== 'sub' && made.includes(claim))
   if (name === undefined) return
   throw new ConfigurationError(
     `Issuer ${issuer}: requiredClaims cannot have "${name}", which is not read from its tokens`,

@@ -29,7 +29,7 @@ import {
   parseLegacyOptions,
 } from './legacy-options.js'
 import { copyOthers, readScopes, setClaim } from './profile.js'
-import { createLife, toSeconds, toTokenId } from './trust-issuer.js'
+import { createLife, toTokenId } from './trust-issuer.js'
 
 /**
  * Accepts the tokens of your previous application until they expire. Throws `TypeError` or `ConfigurationError` for invalid
@@ -41,11 +41,8 @@ import { createLife, toSeconds, toTokenId } from './trust-issuer.js'
  */
 export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
   const settings = parseLegacyOptions(options)
-  const { issuer, audience, isWithoutIss } = settings
-  const owner = `issuer ${issuer}`
+  const { issuer, audience, isWithoutIss, maxAge, leeway } = settings
   const exclusiveKeys = bindKeys(settings)
-  const maxAge = toSeconds(owner, 'maxTokenAge', options.maxTokenAge)
-  const leeway = options.leeway === undefined ? null : toSeconds(owner, 'leeway', options.leeway)
 
   return {
     issuer,
@@ -60,7 +57,6 @@ export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
         requiredClaims: ['exp', 'iat'],
         maxAge,
       }
-      const rules = { ...settings, maxAge, identityClaim }
       return {
         issuer,
         names: isWithoutIss ? [] : [issuer],
@@ -77,7 +73,7 @@ export function trustLegacyIssuer(options: LegacyIssuerOptions): TrustedIssuer {
         sessionLifetime: SESSION_LIFETIME,
         ...createLife(claimRules),
         toPayload({ jws, claims }) {
-          const payload = toLegacyPayload(claims, rules, () => toTokenId(jws))
+          const payload = toLegacyPayload(claims, settings, identityClaim, () => toTokenId(jws))
           return { payload, subjects: [payload.sub] }
         },
       }
@@ -147,12 +143,6 @@ function createLegacyKeys(keys: readonly BoundKey[]): SourceKeys {
   }
 }
 
-interface LegacyRules extends LegacySettings {
-  /** Seconds. */
-  readonly maxAge: number
-  readonly identityClaim: string
-}
-
 /**
  * Turns verified claims into a payload, or throws `TokenDecodeError`.
  *
@@ -160,18 +150,19 @@ interface LegacyRules extends LegacySettings {
  */
 function toLegacyPayload(
   claims: Readonly<Record<string, unknown>>,
-  rules: LegacyRules,
+  settings: LegacySettings,
+  identityClaim: string,
   toId: () => string,
 ): TokenPayload {
-  const { mapping, issuer, acceptUntil, maxAge } = rules
+  const { mapping, issuer, acceptUntil, maxAge } = settings
   // Check the token itself: every payload has some of these claims.
-  const missing = readMissingClaim(claims, rules.requiredClaims)
+  const missing = readMissingClaim(claims, settings.requiredClaims)
   if (missing !== null) throw new TokenDecodeError(`Token claim "${missing}" is missing`)
   assertAccess(claims, mapping.access)
   const sub = readSubject(claims, mapping.sub ?? 'sub')
   const draft = copyOthers(claims)
   draft['sub'] = sub
-  draft[rules.identityClaim] = sub
+  draft[identityClaim] = sub
   draft['iss'] = issuer
   draft['type'] = 'access'
   setClaim(draft, 'sid', claims[mapping.sid ?? 'sid'])
@@ -184,9 +175,9 @@ function toLegacyPayload(
   const mistyped = readMistypedClaim(draft)
   if (mistyped !== null) throw invalidClaim(mistyped)
   // RFC 7519 §4.1.3: reject a token with an audience, because none is configured for us.
-  if (rules.audience.length === 0 && draft['aud'] !== undefined) throw new TokenAudienceError()
+  if (settings.audience.length === 0 && draft['aud'] !== undefined) throw new TokenAudienceError()
   const { exp = acceptUntil, iat } = draft as { readonly exp?: number; readonly iat?: number }
-  if (iat === undefined && mapping.access === undefined && !rules.onlyAccessTokens) {
+  if (iat === undefined && mapping.access === undefined && !settings.onlyAccessTokens) {
     throw new TokenDecodeError(
       'Token has no "iat", so it may be a refresh token: set mapping.access, or onlyAccessTokens if its keys sign nothing else',
     )

@@ -1,7 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
-import { emitWarning } from './runtime.js'
+import { describeThrown, emitWarning } from './runtime.js'
 
 /** Where a request comes from, as far as it is known; both are `null` without a request. */
 export interface SessionClient {
@@ -231,11 +231,5 @@ function notify(listener: TokenListener<never>, event: never): void {
 }
 
 function warn(error: unknown): void {
-  let reason: string
-  try {
-    reason = String(error)
-  } catch {
-    reason = typeof error
-  }
-  emitWarning(`A listener of tokenlib failed: ${reason}`, 'TokenListenerWarning')
+  emitWarning(`A listener of tokenlib failed: ${describeThrown(error)}`, 'TokenListenerWarning')
 }

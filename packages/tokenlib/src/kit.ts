@@ -41,6 +41,7 @@ export {
   type TokenObserver,
 } from './observer.js'
 export {
+  anyText,
   assertOptions,
   callable,
   choice,
@@ -55,9 +56,11 @@ export {
   type OptionNames,
   orNull,
   parseOptions,
+  recordOf,
   required,
   text,
   textLike,
+  unchecked,
   unknownName,
 } from './options.js'
 export type { SubjectGetter } from './requests/check-request.js'
@@ -179,7 +182,6 @@ export type { ListSessionsOptions, StoredSessions } from './revocation/stored-se
 export type { SecurityScheme } from './routes/openapi.js'
 export {
   assertIdentity,
-  assertPath,
   callHook,
   createEmptyAnswer,
   createJsonAnswer,
@@ -191,6 +193,7 @@ export {
   parseBodyText,
   RefusedRequest,
   type Route,
+  routePath,
   toErrorAnswer,
   toHookError,
 } from './routes/router.js'

@@ -1,7 +1,5 @@
 import { type AnyTokenError, isOutage, isTokenError } from './errors.js'
-import type { OptionNames } from './options.js'
-import { emitWarning } from './runtime.js'
-import { isPromise } from './runtime.js'
+import { describeThrown, emitWarning, isPromise } from './runtime.js'
 import { monotonicNow } from './time.js'
 
 /**
@@ -86,17 +84,12 @@ export function createObservers(): Observers {
   return observers
 }
 
-const NAMES: OptionNames<TokenObserver> = { onCheck: true, onStoreCall: true }
-
-// Members of a prototype count as well: an observer may be the instance of a class, which has more than these two.
-function assertObserver(observer: TokenObserver): void {
-  const members = Object.keys(NAMES) as (keyof TokenObserver)[]
-  const has = (type: string) => (name: keyof TokenObserver) => typeof observer?.[name] === type
-  if (
-    members.some(has('function')) &&
-    members.every((name) => has('function')(name) || has('undefined')(name))
-  )
-    return
+// Without a table of names: an observer may be the instance of a class, with other members.
+function assertObserver(observer: TokenObserver | null | undefined): void {
+  const types = new Set([typeof observer?.onCheck, typeof observer?.onStoreCall])
+  const hasFunction = types.delete('function')
+  types.delete('undefined')
+  if (hasFunction && types.size === 0) return
   throw new TypeError('An observer must have onCheck(), onStoreCall() or both')
 }
 
@@ -144,7 +137,8 @@ export async function observeStoreCall<Value>(
 function guard(observer: TokenObserver): Required<TokenObserver> {
   let hasWarned = false
   const warn = (error: unknown): void => {
-    if (!hasWarned) emitWarning(`An observer of tokenlib failed: ${describe(error)}`, 'TokenObserverWarning')
+    if (!hasWarned)
+      emitWarning(`An observer of tokenlib failed: ${describeThrown(error)}`, 'TokenObserverWarning')
     hasWarned = true
   }
   const attempt = <Value>(call: () => Value): Value | undefined => {
@@ -170,13 +164,5 @@ function guard(observer: TokenObserver): Required<TokenObserver> {
         end: (result) => attempt(() => following.end?.(result)),
       }
     },
-  }
-}
-
-function describe(error: unknown): string {
-  try {
-    return String(error)
-  } catch {
-    return typeof error
   }
 }

@@ -19,8 +19,8 @@ export type OptionKinds<Options> = {
 }
 
 /**
- * A checked copy of options, lists copied too. Throws `TypeError` for an unknown name, a wrong value or a required option
- * that is missing; `undefined` counts as left out. For `owner` and `meant` see `assertOptions`.
+ * A checked copy of options, lists copied too. Throws `TypeError` for an unknown name, and what `toError` creates for a
+ * wrong value or a missing required option; `undefined` counts as left out. For `owner` and `meant` see `assertOptions`.
  *
  * @example
  * const LIST_OPTIONS: OptionKinds<ListOptions> = { uid: required(text), limit: count(1), isOpen: flag }
@@ -29,15 +29,12 @@ export type OptionKinds<Options> = {
 export function parseOptions<Options extends object>(
   owner: string,
   given: Options,
-  kinds: OptionKinds<Options>,
+  // The values were checked where the table was declared, maybe for other type parameters.
+  kinds: { readonly [Name in keyof Options]-?: Kind<unknown> },
   meant?: Parameters<typeof assertOptions>[3],
+  toError: (problem: string) => Error = (problem) => new TypeError(problem),
 ): Options {
   assertOptions(owner, given, kinds, meant)
-  return readOptions(given, kinds)
-}
-
-/** The same, for options whose names are known to be good: names without a kind are left out. */
-export function readOptions<Options extends object>(given: Options, kinds: OptionKinds<Options>): Options {
   const parsed: Record<string, unknown> = {}
   // No Object.entries: `verify` parses its options for every token.
   for (const name in kinds) {
@@ -45,7 +42,7 @@ export function readOptions<Options extends object>(given: Options, kinds: Optio
     const kind: Kind<unknown> = kinds[name]
     const value = readOption(given, name, kind.isOwn)
     if (value === undefined ? kind.isRequired === true : !kind.isValid(value)) {
-      throw new TypeError(`${name} must be ${kind.expected}`)
+      throw toError(`${name} must be ${kind.expected}`)
     }
     if (value !== undefined) parsed[name] = Array.isArray(value) ? (value as unknown[]).slice() : value
   }
@@ -96,9 +93,12 @@ export function textLike<Value extends string = string>(
 /** A non-empty string. */
 export const text: Kind<string> = textLike('a non-empty string', (value) => value !== '')
 
-/** One of a few words. */
-export function choice<Value extends string>(values: readonly Value[]): Kind<Value> {
-  return textLike(`one of ${values.join(', ')}`, (value) => values.includes(value as Value))
+/** A string, empty or not. */
+export const anyText: Kind<string> = textLike('a string', () => true)
+
+/** One of a few values. */
+export function choice<Value extends string | number>(values: readonly Value[]): Kind<Value> {
+  return kindOf(`one of ${values.join(', ')}`, (value) => values.includes(value as Value))
 }
 
 /** A list of one kind. In an environment variable: comma-separated, or a JSON array. */
@@ -110,13 +110,18 @@ export function listOf<Value>(kind: Kind<Value>, minimum = 1): Kind<readonly Val
   )
 }
 
-/** A list of anything. */
-export const anyList: Kind<never> = kindOf('a list', Array.isArray)
-
 /** A value of one kind, or a list of it. */
 export function oneOrMore<Value>(kind: Kind<Value>, minimum = 1): Kind<Value | readonly Value[]> {
   const { expected, isValid, fromText } = listOf(kind, minimum)
   return kindOf(expected, (value) => kind.isValid(value) || isValid(value), fromText)
+}
+
+/** An object with values of one kind, under any names. */
+export function recordOf<Value>(kind: Kind<Value>): Kind<Readonly<Record<string, Value>>> {
+  return kindOf(
+    `an object, each value ${kind.expected}`,
+    (value) => isOptionsObject(value) && Object.values(value).every((item) => kind.isValid(item)),
+  )
 }
 
 /** `true` or `false`. */
@@ -130,8 +135,13 @@ export const flag: Kind<boolean> = kindOf(
 export const ownFlag: Kind<boolean> = { ...flag, isOwn: true }
 
 /** A function. */
-export function callable<Value extends (...args: never[]) => unknown>(): Kind<Value> {
-  return kindOf('a function', (value) => typeof value === 'function')
+export function callable<Value extends (...args: never[]) => unknown>(expected = 'a function'): Kind<Value> {
+  return kindOf(expected, (value) => typeof value === 'function')
+}
+
+/** Any value: the function that uses the option checks it. */
+export function unchecked<Value>(expected = 'given'): Kind<Value> {
+  return kindOf(expected, () => true)
 }
 
 /** A valid `Date`. */
@@ -140,11 +150,12 @@ export const date: Kind<Date> = kindOf(
   (value) => value instanceof Date && !Number.isNaN(value.getTime()),
 )
 
-/** A whole number from `minimum` up. */
-export function count(minimum: number): Kind<number> {
+/** A whole number in a range. */
+export function count(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): Kind<number> {
+  const isLimited = maximum < Number.MAX_SAFE_INTEGER
   return kindOf(
-    `a whole number, at least ${minimum}`,
-    (value) => Number.isSafeInteger(value) && (value as number) >= minimum,
+    `a whole number${isLimited ? ` from ${minimum} to ${maximum}` : `, at least ${minimum}`}`,
+    (value) => Number.isSafeInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
     (value) => (/^\d+$/.test(value.trim()) ? Number(value) : value),
   )
 }
@@ -163,6 +174,12 @@ export function duration(
   }
   return kindOf(expected, isValid, (value) => readClock(value.trim()) ?? value.trim())
 }
+
+/** A duration of whole seconds, at least one. */
+export const wholeSeconds: Kind<Duration> = duration(
+  "a duration of whole seconds, at least 1 (900, '15m', 'PT15M')",
+  (seconds) => Number.isSafeInteger(seconds) && seconds >= 1,
+)
 
 const BOOLEANS: Readonly<Record<string, boolean>> = {
   true: true,
@@ -207,9 +224,7 @@ export function assertOptions(
   names: object,
   meant: { readonly [name: string]: string | undefined } = {},
 ): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options) || isOtherObject(options)) {
-    throw new TypeError(`The options of ${owner} must be an object`)
-  }
+  if (!isOptionsObject(options)) throw new TypeError(`The options of ${owner} must be an object`)
   for (const name of Object.keys(options)) {
     if (Object.hasOwn(names, name)) continue
     // The caller passed a TokenConfig, or its fields, instead of { config }.
@@ -222,9 +237,10 @@ export function assertOptions(
 }
 
 // A request, a Map or a promise has no own names, so it would count as "no options".
-function isOtherObject(options: object): boolean {
-  const prototype: unknown = Object.getPrototypeOf(options)
-  return prototype !== null && prototype !== Object.prototype && Object.keys(options).length === 0
+function isOptionsObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype = toPrototype(value)
+  return prototype === null || prototype === Object.prototype || Object.keys(value).length > 0
 }
 
 /** The message for an unknown name. It suggests the closest known one. */

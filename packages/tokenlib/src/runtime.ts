@@ -14,6 +14,15 @@ export function emitWarning(message: string, name = 'Warning'): void {
   else console.warn(`${name}: ${message}`)
 }
 
+/** A thrown value as text, also if its `toString` throws. */
+export function describeThrown(error: unknown): string {
+  try {
+    return String(error)
+  } catch {
+    return typeof error
+  }
+}
+
 /** A timer that was started; a number in browsers and Workers. */
 export type Timer = ReturnType<typeof setTimeout>
 

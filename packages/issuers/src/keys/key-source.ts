@@ -1,19 +1,27 @@
 import { ConfigurationError, type Duration } from 'tokenlib'
-import type { Jwk } from 'tokenlib/kit'
 import {
-  assertOptions,
+  anyText,
+  callable,
+  count,
+  duration,
+  flag,
   IS_WORKERD,
-  isJsonObject,
+  type Jwk,
+  type Kind,
+  kindOf,
   monotonicNow,
-  type OptionNames,
+  type OptionKinds,
   parseDuration,
+  parseOptions,
+  recordOf,
   type SourceKeys,
   type TokenEmitter,
+  unchecked,
 } from 'tokenlib/kit'
 import { type FetchRules, type KeyFetch, parseKeyUrl } from './fetch-json.js'
 import { createFunctionKeys, type KeyFunction } from './function-keys.js'
 import { bindKeySet, listIds, noUsableKey, selectIssuerKeys } from './jwk-set.js'
-import type { KeyOwner, KeyParts, KeyRuntime, KeyTiming } from './key-cache.js'
+import type { KeyOwner, KeyRuntime, KeyTiming } from './key-cache.js'
 import { createRemoteKeys, type RemoteSource } from './remote-keys.js'
 
 export type { KeyFetch, KeyRequest } from './fetch-json.js'
@@ -61,22 +69,37 @@ export interface StaticSource {
 /** Where the keys of an issuer come from. */
 export type KeySource = JwksUriSource | DiscoverySource | StaticSource | KeyFunction
 
-/** The names of the options of fetched keys. */
-export const REMOTE_OPTIONS: OptionNames<RemoteKeysOptions> = {
-  timeout: true,
-  maxAge: true,
-  maxStale: true,
-  cooldown: true,
-  maxBytes: true,
-  maxKeys: true,
-  maxRedirects: true,
-  allowPrivateNetwork: true,
-  headers: true,
-  fetch: true,
+const headers: Kind<Readonly<Record<string, string>>> = kindOf(
+  'an object of strings that HTTP allows as headers',
+  (value) => recordOf(anyText).isValid(value) && readHeaders(value) !== null,
+)
+
+/** What the options of fetched keys accept. */
+export const REMOTE_OPTIONS: OptionKinds<RemoteKeysOptions> = {
+  timeout: between(0.001, 60),
+  maxAge: between(1, 7 * 86_400),
+  maxStale: between(0, 30 * 86_400),
+  cooldown: between(1, 86_400),
+  maxBytes: count(1, 2 ** 24),
+  maxKeys: count(1, 10_000),
+  maxRedirects: count(0, 10),
+  allowPrivateNetwork: flag,
+  headers,
+  fetch: callable(),
 }
-const JWKS_OPTIONS: OptionNames<JwksUriSource> = { ...REMOTE_OPTIONS, jwksUri: true }
-const DISCOVERY_OPTIONS: OptionNames<DiscoverySource> = { ...REMOTE_OPTIONS, discovery: true }
-const STATIC_OPTIONS: OptionNames<StaticSource> = { keys: true }
+// The URL is checked with `allowPrivateNetwork`.
+const JWKS_OPTIONS: OptionKinds<JwksUriSource> = { ...REMOTE_OPTIONS, jwksUri: unchecked() }
+const DISCOVERY_OPTIONS: OptionKinds<DiscoverySource> = { ...REMOTE_OPTIONS, discovery: unchecked() }
+const STATIC_OPTIONS: OptionKinds<StaticSource> = {
+  keys: kindOf('a list of JWKs', (value) => Array.isArray(value)),
+}
+
+function between(minimum: number, maximum: number): Kind<Duration> {
+  return duration(
+    `a duration between ${minimum} and ${maximum} seconds`,
+    (seconds) => seconds >= minimum && seconds <= maximum,
+  )
+}
 
 /** Creates the keys of an issuer for one manager. Nothing is requested before a key is needed. */
 export type CreateKeys = (emit: TokenEmitter['emit'], runtime?: KeyRuntime) => SourceKeys
@@ -91,24 +114,26 @@ const RUNTIME: KeyRuntime = { now: monotonicNow, isWorkerd: IS_WORKERD }
 export function parseKeySource(source: KeySource | undefined, context: KeyOwner): CreateKeys {
   const owner = `the keys of issuer ${JSON.stringify(context.issuer)}`
   if (typeof source === 'function') {
-    const timing = parseTiming(owner, {})
+    const timing = toTiming({})
     return (emit, runtime = RUNTIME) => createFunctionKeys(source, { ...context, timing, emit, runtime })
   }
   const given = source === undefined ? { discovery: toDiscoveryUrl(owner, context.issuer) } : source
-  if (!isJsonObject(given) || !('keys' in given || 'jwksUri' in given || 'discovery' in given)) {
+  if (
+    typeof given !== 'object' ||
+    given === null ||
+    !('keys' in given || 'jwksUri' in given || 'discovery' in given)
+  ) {
     throw new TypeError(`${owner} must be an object with jwksUri, discovery or keys, or a function`)
   }
+  const parse = <Options extends object>(options: Options, kinds: OptionKinds<Options>): Options =>
+    parseOptions(owner, options, kinds, {}, (problem) => new TypeError(`${owner}: ${problem}`))
   if ('keys' in given) {
-    assertOptions(owner, given, STATIC_OPTIONS)
-    const keys = createStaticKeys(owner, given.keys, context)
+    const keys = createStaticKeys(owner, parse(given, STATIC_OPTIONS).keys, context)
     return () => keys
   }
-  const isJwksUri = 'jwksUri' in given
-  assertOptions(owner, given, isJwksUri ? JWKS_OPTIONS : DISCOVERY_OPTIONS)
-  const [kind, url] = isJwksUri
-    ? (['jwksUri', given.jwksUri] as const)
-    : (['discovery', given.discovery] as const)
-  const { timing, ...remote } = parseRemote(owner, kind, url, given)
+  const options = 'jwksUri' in given ? parse(given, JWKS_OPTIONS) : parse(given, DISCOVERY_OPTIONS)
+  const timing = toTiming(options)
+  const remote = toRemote(owner, options, timing)
   return (emit, runtime = RUNTIME) => createRemoteKeys(remote, { ...context, timing, emit, runtime })
 }
 
@@ -122,9 +147,8 @@ function toDiscoveryUrl(owner: string, issuer: string): string {
   return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
 }
 
-function createStaticKeys(owner: string, entries: unknown, { algorithms }: KeyOwner): SourceKeys {
-  if (!Array.isArray(entries)) throw new TypeError(`${owner}: keys must be a list of JWKs`)
-  const set = bindKeySet(entries as readonly unknown[], { algorithms })
+function createStaticKeys(owner: string, entries: readonly Jwk[], { algorithms }: KeyOwner): SourceKeys {
+  const set = bindKeySet(entries, { algorithms })
   // Keys for encryption are often part of a published set; every other refusal is a mistake in the configuration.
   const mistake = set.refused.find(({ isForOtherUse }) => !isForOtherUse)
   if (mistake !== undefined) {
@@ -140,77 +164,45 @@ function createStaticKeys(owner: string, entries: unknown, { algorithms }: KeyOw
   }
 }
 
-function parseRemote(
+function toRemote(
   owner: string,
-  kind: RemoteSource['kind'],
-  url: unknown,
-  options: RemoteKeysOptions,
-): RemoteSource & Pick<KeyParts, 'timing'> {
-  const timing = parseTiming(owner, options)
+  options: JwksUriSource | DiscoverySource,
+  { timeoutMs }: KeyTiming,
+): RemoteSource {
+  const { maxBytes = 256 * 1024, maxKeys = 100, maxRedirects = 0, allowPrivateNetwork = false } = options
   const rules: FetchRules = {
-    timeoutMs: timing.timeoutMs,
-    maxBytes: parseCount(owner, 'maxBytes', options.maxBytes ?? 256 * 1024, 1, 2 ** 24),
-    maxRedirects: parseCount(owner, 'maxRedirects', options.maxRedirects ?? 0, 0, 10),
-    allowPrivateNetwork: parseSwitch(owner, options.allowPrivateNetwork ?? false),
-    headers: parseHeaders(owner, options.headers ?? {}),
+    timeoutMs,
+    maxBytes,
+    maxRedirects,
+    allowPrivateNetwork,
+    headers: readHeaders(options.headers ?? {}) ?? {},
     fetch: options.fetch ?? null,
   }
-  if (rules.fetch !== null && typeof rules.fetch !== 'function') {
-    throw new TypeError(`${owner}: fetch must be a function`)
-  }
-  const maxKeys = parseCount(owner, 'maxKeys', options.maxKeys ?? 100, 1, 10_000)
+  const isJwksUri = 'jwksUri' in options
+  const kind = isJwksUri ? 'jwksUri' : 'discovery'
+  const url = isJwksUri ? options.jwksUri : options.discovery
   try {
-    return { kind, url: parseKeyUrl(url, rules.allowPrivateNetwork).href, timing, rules, maxKeys }
+    return { kind, url: parseKeyUrl(url, allowPrivateNetwork).href, rules, maxKeys }
   } catch (error) {
     throw new ConfigurationError(`${owner}: ${kind}: ${(error as Error).message}`)
   }
 }
 
-const DAY_MS = 86_400_000
-
-function parseTiming(owner: string, options: RemoteKeysOptions): KeyTiming {
+function toTiming(options: RemoteKeysOptions): KeyTiming {
   const { timeout = '5s', maxAge = '10m', maxStale = '24h', cooldown = '30s' } = options
   return {
-    timeoutMs: parseTime(owner, 'timeout', timeout, 1, 60_000),
-    maxAgeMs: parseTime(owner, 'maxAge', maxAge, 1000, 7 * DAY_MS),
-    maxStaleMs: parseTime(owner, 'maxStale', maxStale, 0, 30 * DAY_MS),
-    cooldownMs: parseTime(owner, 'cooldown', cooldown, 1000, DAY_MS),
+    timeoutMs: parseDuration(timeout) * 1000,
+    maxAgeMs: parseDuration(maxAge) * 1000,
+    maxStaleMs: parseDuration(maxStale) * 1000,
+    cooldownMs: parseDuration(cooldown) * 1000,
   }
 }
 
-function parseTime(owner: string, name: string, value: Duration, min: number, max: number): number {
-  let milliseconds: number
+// Lower case: a header that replaces ours must not be added to it. `null` for what HTTP does not allow.
+function readHeaders(given: unknown): Readonly<Record<string, string>> | null {
   try {
-    milliseconds = parseDuration(value) * 1000
-  } catch (error) {
-    throw new TypeError(`${owner}: ${name}: ${(error as Error).message}`, { cause: error })
-  }
-  if (milliseconds >= min && milliseconds <= max) return milliseconds
-  throw new RangeError(`${owner}: ${name} must be between ${min / 1000} and ${max / 1000} seconds`)
-}
-
-function parseCount(owner: string, name: string, value: unknown, min: number, max: number): number {
-  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return value
-  throw new TypeError(`${owner}: ${name} must be a whole number from ${min} to ${max}`)
-}
-
-function parseSwitch(owner: string, value: unknown): boolean {
-  if (typeof value === 'boolean') return value
-  throw new TypeError(`${owner}: allowPrivateNetwork must be true or false`)
-}
-
-function parseHeaders(owner: string, headers: unknown): Readonly<Record<string, string>> {
-  const isPlain = typeof headers === 'object' && headers !== null && !Array.isArray(headers)
-  const entries = isPlain && !(headers instanceof Headers) ? Object.entries(headers) : null
-  if (entries === null || entries.some(([, value]) => typeof value !== 'string')) {
-    throw new TypeError(`${owner}: headers must be an object of strings`)
-  }
-  try {
-    // Lower case: one that replaces ours must not be added to it. Without the cause, which quotes the value.
-    return Object.freeze(
-      Object.fromEntries(new Headers(Object.fromEntries(entries) as Record<string, string>)),
-    )
+    return Object.freeze(Object.fromEntries(new Headers(given as Record<string, string>)))
   } catch {
-    throw new TypeError(`${owner}: headers has a name or a value that HTTP does not allow`)
+    return null
   }
 }

@@ -1,4 +1,4 @@
-import { assertIdentity, assertOptions, callHook, RefusedRequest } from 'tokenlib/kit'
+import { assertIdentity, callable, callHook, parseOptions, RefusedRequest, required } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
 import { type Form, parseForm, readParameter } from './token-endpoint.js'
 
@@ -21,9 +21,7 @@ export interface ClientCredentialsOptions<Client> {
 export function clientCredentials<Client>(
   options: ClientCredentialsOptions<Client>,
 ): (request: Request) => Promise<NonNullable<Client>> {
-  assertOptions('clientCredentials()', options, { verify: true })
-  const { verify } = options
-  if (typeof verify !== 'function') throw new TypeError('verify must be a function')
+  const { verify } = parseOptions('clientCredentials()', options, { verify: required(callable()) })
   return async (request) => {
     const { id, secret } = parseCredentials(request.headers.get('authorization'), await parseForm(request))
     const client: Client | null | undefined = await callHook('verify', () => verify(id, secret, request))

@@ -1,15 +1,19 @@
 import { type Dependency, isTokenError, type StandardClaims, type TokenConfig } from 'tokenlib'
 import { isOutage } from 'tokenlib/errors'
 import {
-  assertOptions,
   createJsonAnswer,
-  type MountableRoutes,
-  type OptionNames,
+  flag,
   internalsOf,
+  listOf,
+  type MountableRoutes,
+  type OptionKinds,
+  parseOptions,
+  textLike,
 } from 'tokenlib/kit'
 import {
-  assertEndpointOptions,
   createTokenEndpoint,
+  ENDPOINT_OPTIONS,
+  MEANT_OPTIONS,
   parseAllowed,
   type TokenEndpointOptions,
 } from './token-endpoint.js'
@@ -33,14 +37,20 @@ export interface IntrospectionTokens<Payload> {
   readonly accessTokenRequired: Dependency<Payload>
 }
 
-const OPTIONS: OptionNames<IntrospectionOptions<unknown, unknown>> = {
-  client: true,
-  path: true,
-  isAllowed: true,
-  claims: true,
-  refreshTokens: true,
+// What the endpoint says itself, what nobody may be told, and what would set a prototype.
+const RESERVED_NAMES = ['active', 'scope', 'token_type', 'csrf', '__proto__']
+
+const OPTIONS: OptionKinds<IntrospectionOptions<unknown, unknown>> = {
+  ...ENDPOINT_OPTIONS,
+  claims: listOf(
+    textLike(
+      `the name of a claim, and not ${RESERVED_NAMES.join(', ')}`,
+      (value) => value !== '' && !RESERVED_NAMES.includes(value),
+    ),
+    0,
+  ),
+  refreshTokens: flag,
 }
-const MEANT_OPTIONS = { authenticate: 'client', allow: 'client' }
 
 /**
  * An introspection endpoint (RFC 7662): tells an authenticated client whether a token is good, revocation included. Mount
@@ -53,12 +63,8 @@ export function createIntrospectionRoute<Payload extends StandardClaims, Client>
   tokens: IntrospectionTokens<Payload>,
   options: IntrospectionOptions<Client, Payload>,
 ): MountableRoutes {
-  assertOptions('createIntrospectionRoute()', options, OPTIONS, MEANT_OPTIONS)
-  const { path = '/oauth/introspect', client, isAllowed, claims = [], refreshTokens = false } = options
-  assertEndpointOptions('createIntrospectionRoute()', options, path)
-  assertClaimNames(claims)
-  if (typeof refreshTokens !== 'boolean') throw new TypeError('refreshTokens must be true or false')
-  const names = [...claims]
+  const parsed = parseOptions('createIntrospectionRoute()', options, OPTIONS, MEANT_OPTIONS)
+  const { path = '/oauth/introspect', client, isAllowed, claims = [], refreshTokens = false } = parsed
 
   const readPayload = async (token: string): Promise<Payload | null> => {
     try {
@@ -79,19 +85,9 @@ export function createIntrospectionRoute<Payload extends StandardClaims, Client>
       const payload = await readPayload(token)
       // RFC 7662 §2.2: a token that this client may not know of is inactive for it.
       const isActive = payload !== null && (await parseAllowed(isAllowed, payload, caller))
-      return createJsonAnswer(isActive ? toMembers(payload, names) : { active: false })
+      return createJsonAnswer(isActive ? toMembers(payload, claims) : { active: false })
     },
   })
-}
-
-// What the endpoint says itself, and what nobody may be told.
-const RESERVED_NAMES = new Set(['active', 'scope', 'token_type', 'csrf'])
-
-function assertClaimNames(claims: unknown): void {
-  const isName = (name: unknown): boolean =>
-    typeof name === 'string' && name !== '' && !RESERVED_NAMES.has(name) && name !== '__proto__'
-  if (Array.isArray(claims) && claims.every(isName)) return
-  throw new TypeError(`claims must be a list of names, without ${[...RESERVED_NAMES].join(', ')}`)
 }
 
 // RFC 7662 §2.2

@@ -6,7 +6,6 @@ import {
   kindOf,
   listOf,
   type OptionKinds,
-  parseOptions,
   required,
   text,
 } from 'tokenlib/kit'
@@ -66,11 +65,13 @@ export interface ResourceMetadata {
 }
 
 const url: Kind<string> = kindOf('an https URL without a fragment', isEndpointUrl)
-const identifier: Kind<string> = kindOf('an https URL without query and fragment', isIdentifierUrl)
+/** An identifier of RFC 8414 or RFC 9728. */
+export const identifier: Kind<string> = kindOf('an https URL without query and fragment', isIdentifierUrl)
 // RFC 8414 §3.2: a list without elements must be omitted.
 const texts: Kind<readonly string[]> = listOf(text)
 
-const SERVER_MEMBERS: OptionKinds<ServerMetadata> = {
+/** The members of `ServerMetadata`. */
+export const SERVER_MEMBERS: OptionKinds<ServerMetadata> = {
   response_types_supported: required(texts),
   authorization_endpoint: url,
   token_endpoint: url,
@@ -99,7 +100,8 @@ const SERVER_MEMBERS: OptionKinds<ServerMetadata> = {
   require_pushed_authorization_requests: flag,
 }
 
-const RESOURCE_MEMBERS: OptionKinds<ResourceMetadata> = {
+/** The members of `ResourceMetadata`. */
+export const RESOURCE_MEMBERS: OptionKinds<ResourceMetadata> = {
   resource: required(identifier),
   authorization_servers: listOf(identifier),
   jwks_uri: url,
@@ -114,14 +116,4 @@ const RESOURCE_MEMBERS: OptionKinds<ResourceMetadata> = {
   dpop_signing_alg_values_supported: texts,
   dpop_bound_access_tokens_required: flag,
   tls_client_certificate_bound_access_tokens: flag,
-}
-
-/** Throws `TypeError` for metadata of a server that cannot be published. */
-export function assertServer(server: ServerMetadata): void {
-  parseOptions('server', server, SERVER_MEMBERS)
-}
-
-/** Throws `TypeError` for metadata of a resource that cannot be published. */
-export function assertResource(resource: ResourceMetadata): void {
-  parseOptions('resource', resource, RESOURCE_MEMBERS)
 }

@@ -1,20 +1,23 @@
 import { ConfigurationError, type Duration, type TokenConfig } from 'tokenlib'
 import { isConfigurationError } from 'tokenlib/errors'
 import {
-  assertOptions,
   createRoute,
   createRouter,
-  isIdentifierUrl,
+  duration,
+  flag,
   type MountableRoutes,
-  type OptionNames,
+  type OptionKinds,
   parseDuration,
+  parseOptions,
   toErrorAnswer,
+  unchecked,
 } from 'tokenlib/kit'
 import { toOAuthBody } from '../oauth-error.js'
 import {
-  assertResource,
-  assertServer,
+  identifier,
+  RESOURCE_MEMBERS,
   type ResourceMetadata,
+  SERVER_MEMBERS,
   type ServerMetadata,
 } from './metadata-members.js'
 
@@ -32,12 +35,12 @@ export interface MetadataOptions {
   readonly maxAge?: Duration
 }
 
-const OPTIONS: OptionNames<MetadataOptions> = {
-  issuer: true,
-  server: true,
-  resource: true,
-  jwks: true,
-  maxAge: true,
+const OPTIONS: OptionKinds<MetadataOptions> = {
+  issuer: identifier,
+  server: unchecked(),
+  resource: unchecked(),
+  jwks: flag,
+  maxAge: duration('a duration of whole seconds', Number.isSafeInteger),
 }
 
 /** What the routes of metadata use of a manager. */
@@ -59,24 +62,31 @@ const PATH = '/.well-known'
  * const metadata = createMetadataRoutes(tokens, { issuer: 'https://id.example' })
  */
 export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOptions): MountableRoutes {
-  assertOptions('createMetadataRoutes()', options, OPTIONS)
-  const { issuer, server, resource, maxAge = '5m' } = options
-  assertIssuer(issuer, server, tokens)
-  const hasKeys = parsePublishesKeys(tokens, options.jwks)
+  const {
+    issuer,
+    server,
+    resource,
+    jwks,
+    maxAge = '5m',
+  } = parseOptions('createMetadataRoutes()', options, OPTIONS)
+  if (server !== undefined && issuer === undefined) throw new TypeError('server needs issuer')
+  if (issuer !== undefined) assertIssuer(issuer, tokens.config)
+  const hasKeys = publishesKeys(tokens, jwks)
   const documents = new Map<string, () => object>()
   // With the path of the issuer: several issuers on one host have different keys.
   const keysPath = issuer === undefined ? `${PATH}/jwks.json` : toIssuerPath('jwks.json', issuer)
   if (hasKeys) documents.set(keysPath, () => tokens.keys.jwks())
   if (server !== undefined && issuer !== undefined) {
-    assertServer(server)
     const keys = hasKeys ? { jwks_uri: new URL(issuer).origin + keysPath } : {}
-    addDocument(documents, toIssuerPath('oauth-authorization-server', issuer), { issuer, ...keys, ...server })
+    const members = parseOptions('server', server, SERVER_MEMBERS)
+    const document = { issuer, ...keys, ...members }
+    documents.set(toIssuerPath('oauth-authorization-server', issuer), () => document)
   }
   if (resource !== undefined) {
-    assertResource(resource)
     const servers = issuer === undefined ? {} : { authorization_servers: [issuer] }
-    const path = toWellKnownPath('oauth-protected-resource', resource.resource)
-    addDocument(documents, path, { ...servers, ...resource })
+    const members = parseOptions('resource', resource, RESOURCE_MEMBERS)
+    const document = { ...servers, ...members }
+    documents.set(toWellKnownPath('oauth-protected-resource', members.resource), () => document)
   }
   if (documents.size === 0) {
     throw new ConfigurationError(
@@ -84,7 +94,7 @@ export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOp
     )
   }
   const headers = {
-    'cache-control': `public, max-age=${parseMaxAge(maxAge)}`,
+    'cache-control': `public, max-age=${parseDuration(maxAge)}`,
     // Everything here is public, and clients in browsers need it.
     'access-control-allow-origin': '*',
   }
@@ -97,25 +107,13 @@ export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOp
   return createRouter({ path: PATH, routes: Object.fromEntries(routes), isPathShared: true })
 }
 
-function assertIssuer(
-  issuer: string | undefined,
-  server: ServerMetadata | undefined,
-  { config }: MetadataTokens,
-): void {
-  if (issuer === undefined) {
-    if (server !== undefined) throw new TypeError('server needs issuer')
-    return
-  }
-  if (!isIdentifierUrl(issuer)) throw new TypeError('issuer must be an https URL without query and fragment')
-  const { JWT_ENCODE_ISSUER: encoded } = config
-  // RFC 8414 §3.3: clients compare the two, and refuse the metadata of another issuer.
-  if (encoded !== null && encoded !== issuer) {
-    throw new ConfigurationError('issuer of createMetadataRoutes must be the same as JWT_ENCODE_ISSUER')
-  }
+// RFC 8414 §3.3: clients compare the two, and refuse the metadata of another issuer.
+function assertIssuer(issuer: string, { JWT_ENCODE_ISSUER: encoded }: TokenConfig): void {
+  if (encoded === null || encoded === issuer) return
+  throw new ConfigurationError('issuer of createMetadataRoutes must be the same as JWT_ENCODE_ISSUER')
 }
 
-function parsePublishesKeys(tokens: MetadataTokens, jwks: boolean | undefined): boolean {
-  if (jwks !== undefined && typeof jwks !== 'boolean') throw new TypeError('jwks must be true or false')
+function publishesKeys(tokens: MetadataTokens, jwks: boolean | undefined): boolean {
   if (jwks === false) return false
   try {
     // Asked once now: that there is nothing to publish must not be found out by clients.
@@ -124,12 +122,6 @@ function parsePublishesKeys(tokens: MetadataTokens, jwks: boolean | undefined): 
     if (jwks === true || !isConfigurationError(error)) throw error
     return false
   }
-}
-
-function parseMaxAge(maxAge: Duration): number {
-  const seconds = parseDuration(maxAge)
-  if (Number.isSafeInteger(seconds) && seconds >= 0) return seconds
-  throw new TypeError('maxAge must be a whole number of seconds')
 }
 
 // RFC 8414 §3.1, RFC 9728 §3.1: the well-known path comes before the path of the identifier.
@@ -141,10 +133,4 @@ function toWellKnownPath(name: string, identifier: string): string {
 // RFC 8414 §3.1: without a slash at its end.
 function toIssuerPath(name: string, issuer: string): string {
   return toWellKnownPath(name, issuer.replace(/\/$/, ''))
-}
-
-// Copied, so that what was checked is what is published.
-function addDocument(documents: Map<string, () => object>, path: string, members: object): void {
-  const document = structuredClone(members)
-  documents.set(path, () => document)
 }

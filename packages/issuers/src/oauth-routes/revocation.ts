@@ -1,16 +1,19 @@
 import { ConfigurationError, type RevokeOptions, type TokenManager, type TokenPayload } from 'tokenlib'
 import {
-  assertOptions,
+  callable,
   callHook,
   createEmptyAnswer,
-  type MountableRoutes,
-  type OptionNames,
-  RefusedRequest,
+  flag,
   internalsOf,
+  type MountableRoutes,
+  type OptionKinds,
+  parseOptions,
+  RefusedRequest,
 } from 'tokenlib/kit'
 import {
-  assertEndpointOptions,
   createTokenEndpoint,
+  ENDPOINT_OPTIONS,
+  MEANT_OPTIONS,
   parseAllowed,
   type TokenEndpointOptions,
 } from './token-endpoint.js'
@@ -25,14 +28,11 @@ export interface RevocationRouteOptions<Client> extends TokenEndpointOptions<Cli
   readonly actor?: (client: Client) => string
 }
 
-const OPTIONS: OptionNames<RevocationRouteOptions<unknown>> = {
-  client: true,
-  path: true,
-  isAllowed: true,
-  session: true,
-  actor: true,
+const OPTIONS: OptionKinds<RevocationRouteOptions<unknown>> = {
+  ...ENDPOINT_OPTIONS,
+  session: flag,
+  actor: callable(),
 }
-const MEANT_OPTIONS = { authenticate: 'client', allow: 'client' }
 
 /** What the revocation endpoint uses of a manager. */
 export type RevocationRouteTokens = Pick<TokenManager, 'config' | 'logout' | 'revoke'>
@@ -48,11 +48,8 @@ export function createRevocationRoute<Client>(
   tokens: RevocationRouteTokens,
   options: RevocationRouteOptions<Client>,
 ): MountableRoutes {
-  assertOptions('createRevocationRoute()', options, OPTIONS, MEANT_OPTIONS)
-  const { path = '/oauth/revoke', client, isAllowed, session = true, actor } = options
-  assertEndpointOptions('createRevocationRoute()', options, path)
-  if (typeof session !== 'boolean') throw new TypeError('session must be true or false')
-  if (actor !== undefined && typeof actor !== 'function') throw new TypeError('actor must be a function')
+  const parsed = parseOptions('createRevocationRoute()', options, OPTIONS, MEANT_OPTIONS)
+  const { path = '/oauth/revoke', client, isAllowed, session = true, actor } = parsed
   const internals = internalsOf(tokens)
   if (internals.store === null) {
     throw new ConfigurationError('createRevocationRoute needs a store: new TokenManager({ config, store })')

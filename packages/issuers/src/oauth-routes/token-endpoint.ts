@@ -2,14 +2,17 @@ import { type Dependency, isTokenError, type TokenConfig } from 'tokenlib'
 import {
   type Answering,
   assertIdentity,
-  assertPath,
+  callable,
   callDependency,
   callHook,
   createRoute,
   createRouter,
   type MountableRoutes,
+  type OptionKinds,
   parseBodyText,
   RefusedRequest,
+  required,
+  routePath,
   toErrorAnswer,
   toHookError,
 } from 'tokenlib/kit'
@@ -29,22 +32,15 @@ export interface TokenEndpointOptions<Client, Payload> {
   readonly isAllowed?: (payload: Payload, client: Client) => boolean | Promise<boolean>
 }
 
-/** Throws `TypeError` for values of options that no endpoint can be made with; their names are checked before. */
-export function assertEndpointOptions(
-  owner: string,
-  options: { readonly client?: unknown; readonly isAllowed?: unknown },
-  path: string,
-): void {
-  if (typeof options.client !== 'function') {
-    throw new TypeError(
-      `${owner} needs client: a dependency that authenticates the caller, and throws for others`,
-    )
-  }
-  if (options.isAllowed !== undefined && typeof options.isAllowed !== 'function') {
-    throw new TypeError('isAllowed must be a function')
-  }
-  assertPath(path, '/oauth/introspect')
+/** What `TokenEndpointOptions` accept. */
+export const ENDPOINT_OPTIONS: OptionKinds<TokenEndpointOptions<unknown, unknown>> = {
+  client: required(callable('a dependency that authenticates the caller, and throws for others')),
+  path: routePath,
+  isAllowed: callable(),
 }
+
+/** What other names for them mean. */
+export const MEANT_OPTIONS: Readonly<Record<string, string>> = { authenticate: 'client', allow: 'client' }
 
 /** What an endpoint does with a token of an authenticated client. */
 export interface TokenEndpoint<Client> {

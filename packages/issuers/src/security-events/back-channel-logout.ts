@@ -1,41 +1,41 @@
-import type { Duration } from 'tokenlib'
 import {
-  assertOptions,
+  callable,
   callHook,
+  choice,
   createEmptyAnswer,
+  flag,
+  internalsOf,
   isJsonObject,
   type MountableRoutes,
-  type OptionNames,
-  internalsOf,
+  oneOrMore,
+  type OptionKinds,
+  required,
+  text,
 } from 'tokenlib/kit'
 import { invalidRequest, toOAuthBody } from '../oauth-error.js'
 import {
-  assertReceiver,
   createReceiver,
-  JWT_LIMITS,
   parseFormField,
-  type ReceiverTokens,
+  parseReceiver,
+  RECEIVER_OPTIONS,
+  type ReceiverOptions,
+  toExpected,
 } from './receiver.js'
 import {
-  assertScope,
   parseUsedJwt,
   prepareEvent,
-  type RevocationScope,
+  type ReceiverTokens,
   rememberJwt,
+  type RevocationScope,
   revokeSubject,
   type SecurityEvent,
-  type UidFinder,
 } from './revoke-subject.js'
 import type { FoundSubject } from './subject-identifiers.js'
 
 /** How a back-channel logout is received. */
-export interface BackChannelLogoutOptions {
+export interface BackChannelLogoutOptions extends ReceiverOptions {
   /** The `client_id` at the provider, which logout tokens have as `aud`; a list where there are several. */
   readonly clientId: string | readonly string[]
-  /** Where the route is. Default `/backchannel-logout`. */
-  readonly path?: string
-  /** The issuers that may send logouts. Default: every issuer of the manager. */
-  readonly issuer?: string | readonly string[]
   /**
    * What is revoked when a logout token names a session and its user. Default `both`: access tokens of most providers have
    * no `sid`, and would survive a logout of the session alone.
@@ -43,29 +43,18 @@ export interface BackChannelLogoutOptions {
   readonly revoke?: RevocationScope
   /** Refuse logout tokens without the header `typ: logout+jwt`, which older providers do not send. Default `false`. */
   readonly requireTyp?: boolean
-  /** How old a logout token may be. Default `1h`. */
-  readonly maxAge?: Duration
-  /** Answer once no process accepts the tokens any more; needs a replica. Default `false`. */
-  readonly everywhere?: boolean
-  /** The user of the application's own tokens, who is signed out as well. */
-  readonly toUid?: UidFinder
   /** Called after the revocation. If it throws, the provider gets a 5xx and may repeat the logout. */
   readonly onLogout?: (event: SecurityEvent, request: Request) => unknown
 }
 
-const OPTIONS: OptionNames<BackChannelLogoutOptions> = {
-  clientId: true,
-  path: true,
-  issuer: true,
-  revoke: true,
-  requireTyp: true,
-  maxAge: true,
-  everywhere: true,
-  toUid: true,
-  onLogout: true,
+const OPTIONS: OptionKinds<BackChannelLogoutOptions> = {
+  ...RECEIVER_OPTIONS,
+  clientId: required(oneOrMore(text)),
+  revoke: choice(['session', 'user', 'both']),
+  requireTyp: flag,
+  onLogout: callable(),
 }
-const MEANT = { audience: 'clientId', client_id: 'clientId', onEvent: 'onLogout', uid: 'toUid' }
-const OWNER = 'createBackChannelLogout()'
+const MEANT = { audience: 'clientId', client_id: 'clientId', onEvent: 'onLogout' }
 
 // The event of a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4).
 const BACKCHANNEL_LOGOUT = 'http://schemas.openid.net/event/backchannel-logout'
@@ -81,25 +70,16 @@ export function createBackChannelLogout(
   tokens: ReceiverTokens,
   options: BackChannelLogoutOptions,
 ): MountableRoutes {
-  assertOptions(OWNER, options, OPTIONS, MEANT)
-  const { clientId, issuer, toUid, onLogout } = options
-  const { path = '/backchannel-logout', revoke = 'both', requireTyp = false } = options
-  const { maxAge = '1h', everywhere = false } = options
-  const functions = { toUid, onLogout }
-  const checks = { path, audienceName: 'clientId', audience: clientId, issuer, everywhere, maxAge, functions }
-  assertReceiver(OWNER, tokens, checks)
-  assertScope(revoke)
-  if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
-  const parts = { tokens, revoke, everywhere, toUid }
+  const parsed = parseReceiver('createBackChannelLogout()', tokens, options, OPTIONS, MEANT)
+  const { path = '/backchannel-logout', revoke = 'both', maxAge = '1h', onLogout } = parsed
+  const parts = { ...parsed, tokens, revoke }
   const expected = {
-    ...JWT_LIMITS,
+    ...toExpected(parsed, maxAge),
     // §2.4 recommends `logout+jwt`. Providers from before that send `JWT`, or none; `events` still sets these JWTs apart.
     typ: 'logout+jwt',
-    optionalTyp: !requireTyp,
-    audience: clientId,
+    optionalTyp: parsed.requireTyp !== true,
+    audience: parsed.clientId,
     allowUnknown: true,
-    maxAge,
-    ...(issuer !== undefined && { issuer }),
   }
 
   return createReceiver({

@@ -1,86 +1,72 @@
-import { type Dependency, type Duration, isTokenError } from 'tokenlib'
+import { type Dependency, isTokenError } from 'tokenlib'
 import { isOutage } from 'tokenlib/errors'
 import {
   type Answering,
   assertIdentity,
-  assertOptions,
+  callable,
   callDependency,
   callHook,
+  choice,
   createEmptyAnswer,
+  internalsOf,
   isJsonObject,
   type MountableRoutes,
-  type OptionNames,
+  oneOrMore,
+  type OptionKinds,
+  recordOf,
   RefusedRequest,
+  required,
+  text,
   toHookError,
-  internalsOf,
 } from 'tokenlib/kit'
 import { invalidRequest, toOAuthCode } from '../oauth-error.js'
-import { assertReceiver, createReceiver, JWT_LIMITS, parseText, type ReceiverTokens } from './receiver.js'
 import {
-  assertScope,
+  createReceiver,
+  parseReceiver,
+  parseText,
+  RECEIVER_OPTIONS,
+  type ReceiverOptions,
+  SUBJECT_OPTIONS,
+  type SubjectOptions,
+  toExpected,
+} from './receiver.js'
+import {
   type EventEffect,
   parseUsedJwt,
   type PreparedEvent,
   prepareEvent,
+  type ReceiverTokens,
   rememberJwt,
   type RevocationScope,
   revokeSubject,
   type SecurityEvent,
-  type UidFinder,
 } from './revoke-subject.js'
-import {
-  assertSubjectIssuers,
-  findSubject,
-  parseIdentifier,
-  readSubjectIssuers,
-  type SubjectFinder,
-  type SubjectIssuers,
-} from './subject-identifiers.js'
+import { findSubject, parseIdentifier, readSubjectIssuers } from './subject-identifiers.js'
 
 /** How security events are received. */
-export interface EventReceiverOptions<Value> {
+export interface EventReceiverOptions<Value> extends ReceiverOptions, SubjectOptions {
   /** The `aud` of the stream, as it is agreed with the transmitter; a list where there are several. */
   readonly audience: string | readonly string[]
-  /** Where the route is. Default `/security-events`. */
-  readonly path?: string
-  /** The issuers that may send events. Default: every issuer of the manager. */
-  readonly issuer?: string | readonly string[]
   /** Checks the `Authorization` header that was agreed with the transmitter; throws to refuse. Every event is signed too. */
   readonly authorization?: ((request: Request) => Value | Promise<Value>) & Answering<Value>
   /** What events revoke, by their URI: overrides the defaults, or adds to them. */
   readonly events?: Readonly<Record<string, EventEffect>>
-  /** For a transmitter, the issuers whose users it may name in addition to its own. */
-  readonly subjectIssuers?: SubjectIssuers
-  /** Finds the `sub` of a user by an email address and the like. */
-  readonly toSubject?: SubjectFinder
   /** What is revoked when an event about a session names its user too. Default `both`. Other events revoke the user. */
   readonly revoke?: RevocationScope
-  /** How old an event may be. Default `7d`: a transmitter may deliver late. */
-  readonly maxAge?: Duration
-  /** Answer once no process accepts the tokens any more; needs a replica. Default `false`. */
-  readonly everywhere?: boolean
-  /** The user of the application's own tokens, who is signed out as well. */
-  readonly toUid?: UidFinder
   /** Called for every event, those that revoke nothing included. If it throws, the transmitter gets a 5xx and repeats. */
   readonly onEvent?: (event: SecurityEvent, request: Request) => unknown
 }
 
-const OPTIONS: OptionNames<EventReceiverOptions<unknown>> = {
-  audience: true,
-  path: true,
-  issuer: true,
-  authorization: true,
-  events: true,
-  subjectIssuers: true,
-  toSubject: true,
-  revoke: true,
-  maxAge: true,
-  everywhere: true,
-  toUid: true,
-  onEvent: true,
+const OPTIONS: OptionKinds<EventReceiverOptions<unknown>> = {
+  ...RECEIVER_OPTIONS,
+  ...SUBJECT_OPTIONS,
+  audience: required(oneOrMore(text)),
+  authorization: callable(),
+  events: recordOf(choice(['session', 'user', 'none'])),
+  revoke: choice(['session', 'user', 'both']),
+  onEvent: callable(),
 }
-const MEANT = { clientId: 'audience', allow: 'authorization', uid: 'toUid' }
-const OWNER = 'createEventReceiver()'
+const MEANT = { clientId: 'audience', allow: 'authorization' }
 
 /**
  * Receives security events by push (RFC 8935), including CAEP and RISC events, and revokes in the store.
@@ -93,33 +79,17 @@ export function createEventReceiver<Value = unknown>(
   tokens: ReceiverTokens,
   options: EventReceiverOptions<Value>,
 ): MountableRoutes {
-  assertOptions(OWNER, options, OPTIONS, MEANT)
-  const { audience, issuer, authorization, subjectIssuers = {}, toSubject, toUid, onEvent } = options
-  const { path = '/security-events', events = {}, revoke = 'both' } = options
-  const { maxAge = '7d', everywhere = false } = options
-  const functions = { authorization, toSubject, toUid, onEvent }
-  assertReceiver(OWNER, tokens, {
-    path,
-    audienceName: 'audience',
-    audience,
-    issuer,
-    everywhere,
-    maxAge,
-    functions,
-  })
-  assertScope(revoke)
-  assertEffects(events)
-  assertSubjectIssuers(tokens, subjectIssuers)
+  const parsed = parseReceiver('createEventReceiver()', tokens, options, OPTIONS, MEANT)
+  const { path = '/security-events', events = {}, revoke = 'both', maxAge = '7d' } = parsed
+  const { authorization, subjectIssuers = {}, toSubject, onEvent } = parsed
   const admit = authorization === undefined ? null : createAdmit(authorization)
-  const parts = { tokens, revoke, everywhere, toUid }
+  const parts = { ...parsed, tokens, revoke }
   const expected = {
-    ...JWT_LIMITS,
+    ...toExpected(parsed, maxAge),
     // Shared Signals 1.0 §4.1.1: events are always typed.
     typ: 'secevent+jwt',
-    audience,
+    audience: parsed.audience,
     allowUnknown: true,
-    maxAge,
-    ...(issuer !== undefined && { issuer }),
   }
 
   const prepare = async (
@@ -130,7 +100,7 @@ export function createEventReceiver<Value = unknown>(
     const subject = given === undefined ? null : parseIdentifier(given)
     const facts = { ...sender, type, subject, details }
     const effect = readEffect(type, details, events)
-    if (effect === 'none') return prepareEvent({ toUid: undefined }, facts, NOBODY, effect)
+    if (effect === 'none') return prepareEvent({}, facts, NOBODY, effect)
     if (subject === null) throw invalidRequest('The event has no subject')
     const found = await findSubject(subject, {
       issuer: sender.issuer,
@@ -245,13 +215,5 @@ function createAdmit<Value>(authorization: (request: Request) => Value | Promise
     }
     assertIdentity('authorization', value)
     return null
-  }
-}
-
-function assertEffects(events: Readonly<Record<string, EventEffect>>): void {
-  if (!isJsonObject(events)) throw new TypeError('events must be an object')
-  for (const [type, effect] of Object.entries(events)) {
-    if (effect === 'session' || effect === 'user' || effect === 'none') continue
-    throw new TypeError(`events: the effect of ${type} must be 'session', 'user' or 'none'`)
   }
 }

@@ -1,75 +1,64 @@
 import { createHash } from 'node:crypto'
-import type { Duration } from 'tokenlib'
-import type { IssuedJwt } from 'tokenlib/kit'
 import {
-  assertOptions,
+  callable,
   callHook,
   createEmptyAnswer,
+  flag,
+  internalsOf,
   isJsonObject,
+  type IssuedJwt,
   type MountableRoutes,
-  type OptionNames,
+  oneOrMore,
+  type OptionKinds,
   readBearer,
   RefusedRequest,
-  internalsOf,
+  required,
+  text,
 } from 'tokenlib/kit'
 import { invalidRequest, toOAuthBody } from '../oauth-error.js'
-import { assertReceiver, createReceiver, JWT_LIMITS, parseJsonBody, type ReceiverTokens } from './receiver.js'
+import {
+  createReceiver,
+  parseJsonBody,
+  parseReceiver,
+  RECEIVER_OPTIONS,
+  type ReceiverOptions,
+  SUBJECT_OPTIONS,
+  type SubjectOptions,
+  toExpected,
+} from './receiver.js'
 import {
   parseUsedJwt,
   prepareEvent,
+  type ReceiverTokens,
   revokeSubject,
   type SecurityEvent,
-  type UidFinder,
   type UsedJwt,
 } from './revoke-subject.js'
 import {
-  assertSubjectIssuers,
   findSubject,
   parseIdentifier,
   readSubjectIssuers,
-  type SubjectFinder,
   type SubjectIdentifier,
-  type SubjectIssuers,
 } from './subject-identifiers.js'
 
-/** How Global Token Revocation requests are received. */
-export interface GlobalTokenRevocationOptions {
+/** How Global Token Revocation requests are received. A `toSubject` that finds nobody answers 404. */
+export interface GlobalTokenRevocationOptions extends ReceiverOptions, SubjectOptions {
   /** The URL of this endpoint, exactly as the sender has it; a list where it has several. */
   readonly audience: string | readonly string[]
-  /** Where the route is. Default `/global-token-revocation`. */
-  readonly path?: string
-  /** The issuers that may send requests. Default: every issuer of the manager. */
-  readonly issuer?: string | readonly string[]
-  /** For a sender, the issuers whose users it may name in addition to its own. */
-  readonly subjectIssuers?: SubjectIssuers
-  /** Finds the `sub` of a user by an email address and the like; `null` answers 404. */
-  readonly toSubject?: SubjectFinder
   /** Refuse JWTs without the header `typ: global-token-revocation+jwt`, which Okta sends. Default `true`. */
   readonly requireTyp?: boolean
-  /** How old the JWT of a request may be. Default `1h`. */
-  readonly maxAge?: Duration
-  /** Answer once no process accepts the tokens any more; needs a replica. Default `false`. */
-  readonly everywhere?: boolean
-  /** The user of the application's own tokens, who is signed out as well. */
-  readonly toUid?: UidFinder
   /** Called after the revocation. If it throws, the sender gets a 5xx. */
   readonly onRevocation?: (event: SecurityEvent, request: Request) => unknown
 }
 
-const OPTIONS: OptionNames<GlobalTokenRevocationOptions> = {
-  audience: true,
-  path: true,
-  issuer: true,
-  subjectIssuers: true,
-  toSubject: true,
-  requireTyp: true,
-  maxAge: true,
-  everywhere: true,
-  toUid: true,
-  onRevocation: true,
+const OPTIONS: OptionKinds<GlobalTokenRevocationOptions> = {
+  ...RECEIVER_OPTIONS,
+  ...SUBJECT_OPTIONS,
+  audience: required(oneOrMore(text)),
+  requireTyp: flag,
+  onRevocation: callable(),
 }
-const MEANT = { url: 'audience', onEvent: 'onRevocation', uid: 'toUid' }
-const OWNER = 'createGlobalTokenRevocation()'
+const MEANT = { url: 'audience', onEvent: 'onRevocation' }
 const TYPE = 'global-token-revocation'
 
 /**
@@ -84,23 +73,15 @@ export function createGlobalTokenRevocation(
   tokens: ReceiverTokens,
   options: GlobalTokenRevocationOptions,
 ): MountableRoutes {
-  assertOptions(OWNER, options, OPTIONS, MEANT)
-  const { audience, issuer, subjectIssuers = {}, toSubject, toUid, onRevocation } = options
-  const { path = '/global-token-revocation', requireTyp = true } = options
-  const { maxAge = '1h', everywhere = false } = options
-  const functions = { toSubject, toUid, onRevocation }
-  const checks = { path, audienceName: 'audience', audience, issuer, everywhere, maxAge, functions }
-  assertReceiver(OWNER, tokens, checks)
-  assertSubjectIssuers(tokens, subjectIssuers)
-  if (typeof requireTyp !== 'boolean') throw new TypeError('requireTyp must be true or false')
-  const parts = { tokens, revoke: 'user', everywhere, toUid } as const
+  const parsed = parseReceiver('createGlobalTokenRevocation()', tokens, options, OPTIONS, MEANT)
+  const { path = '/global-token-revocation', maxAge = '1h' } = parsed
+  const { subjectIssuers = {}, toSubject, onRevocation } = parsed
+  const parts = { ...parsed, tokens, revoke: 'user' } as const
   const expected = {
-    ...JWT_LIMITS,
+    ...toExpected(parsed, maxAge),
     typ: `${TYPE}+jwt`,
-    optionalTyp: !requireTyp,
-    audience,
-    maxAge,
-    ...(issuer !== undefined && { issuer }),
+    optionalTyp: parsed.requireTyp === false,
+    audience: parsed.audience,
   }
 
   const authenticate = async (request: Request): Promise<IssuedJwt> => {

@@ -1,23 +1,98 @@
-import { ConfigurationError, type Duration, isTokenError, type TokenManager } from 'tokenlib'
+import { ConfigurationError, type Duration, isTokenError } from 'tokenlib'
 import { isOutage } from 'tokenlib/errors'
 import {
-  assertPath,
+  callable,
   createRoute,
   createRouter,
+  duration,
+  flag,
   hasNestedDuplicates,
+  type IssuedJwtOptions,
+  type Kind,
+  listOf,
   MAX_BODY_BYTES,
   type MountableRoutes,
+  oneOrMore,
+  type OptionKinds,
   parseBodyText,
-  parseDuration,
-  readJsonObject,
-  RefusedRequest,
-  toErrorAnswer,
+  parseOptions,
   readInternals,
+  readJsonObject,
+  recordOf,
+  RefusedRequest,
+  routePath,
+  text,
+  toErrorAnswer,
 } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
+import type { ReceiverTokens, UidFinder } from './revoke-subject.js'
+import type { SubjectFinder, SubjectIssuers } from './subject-identifiers.js'
 
-/** What receivers use of a manager. */
-export type ReceiverTokens = Pick<TokenManager, 'revoke'>
+/** The options that every receiver has. */
+export interface ReceiverOptions {
+  /** Where the route is. Default `/backchannel-logout`, `/security-events` or `/global-token-revocation`. */
+  readonly path?: string
+  /** The issuers that may send. Default: every issuer of the manager. */
+  readonly issuer?: string | readonly string[]
+  /** How old a JWT may be. Default `1h`; `7d` for security events, which a transmitter may deliver late. */
+  readonly maxAge?: Duration
+  /** Answer once no process accepts the tokens any more; needs a replica. Default `false`. */
+  readonly everywhere?: boolean
+  /** The user of the application's own tokens, who is signed out as well. */
+  readonly toUid?: UidFinder
+}
+
+/** The options of receivers whose senders name users by a subject identifier. */
+export interface SubjectOptions {
+  /** For a sender, the issuers whose users it may name in addition to its own. */
+  readonly subjectIssuers?: SubjectIssuers
+  /** Finds the `sub` of a user by an email address and the like. */
+  readonly toSubject?: SubjectFinder
+}
+
+/** What `ReceiverOptions` accept. */
+export const RECEIVER_OPTIONS: OptionKinds<ReceiverOptions> = {
+  path: routePath,
+  issuer: oneOrMore(text),
+  maxAge: duration('a duration above zero', (seconds) => seconds > 0),
+  everywhere: flag,
+  toUid: callable(),
+}
+
+/** What `SubjectOptions` accept. */
+export const SUBJECT_OPTIONS: OptionKinds<SubjectOptions> = {
+  subjectIssuers: recordOf(listOf(text, 0)),
+  toSubject: callable(),
+}
+
+/** Checked options of a receiver. Throws `TypeError` for options, `ConfigurationError` for the manager. */
+export function parseReceiver<Options extends ReceiverOptions & SubjectOptions>(
+  owner: string,
+  tokens: ReceiverTokens,
+  given: Options,
+  kinds: { readonly [Name in keyof Options]-?: Kind<unknown> },
+  meant: Readonly<Record<string, string>>,
+): Options {
+  const options = parseOptions(owner, given, kinds, { uid: 'toUid', ...meant })
+  const { issuer = [], subjectIssuers = {}, everywhere } = options
+  const internals = readInternals(tokens)
+  if (internals === null) throw new TypeError(`${owner} takes a TokenManager and options`)
+  if (internals.store === null) {
+    throw new ConfigurationError(`${owner} needs a store: new TokenManager({ config, issuers, store })`)
+  }
+  // Nobody could send anything: senders sign with the keys of an issuer.
+  if (internals.issuers.length === 0)
+    throw new ConfigurationError(`${owner} needs issuers: new TokenManager({ issuers })`)
+  if (everywhere === true && internals.store.replica === undefined) {
+    throw new ConfigurationError(
+      `everywhere of ${owner} needs a replica: new TokenManager({ store: replicate(store) }). ` +
+        'If no process has a replica, leave it out: revocations apply everywhere once they resolve',
+    )
+  }
+  // Throws for an issuer that the manager does not have: a spelling mistake would leave its users signed in.
+  for (const name of [issuer, Object.entries(subjectIssuers)].flat(3)) internals.toSubject(name, 'sub')
+  return options
+}
 
 /** How a receiver answers. */
 export interface ReceiverParts {
@@ -47,10 +122,17 @@ function toUnavailable({ message }: Error): RefusedRequest {
 }
 
 /** What is expected of every JWT that a receiver accepts, besides what its own specification says. */
-export const JWT_LIMITS: { readonly maxLength: number; readonly leeway: number } = {
-  maxLength: MAX_BODY_BYTES,
-  // A sender whose clock is a little ahead gets a 400 otherwise, and does not repeat the logout.
-  leeway: 60,
+export function toExpected(
+  { issuer }: ReceiverOptions,
+  maxAge: Duration,
+): Pick<IssuedJwtOptions, 'maxLength' | 'leeway' | 'maxAge' | 'issuer'> {
+  return {
+    maxLength: MAX_BODY_BYTES,
+    // A sender whose clock is a little ahead gets a 400 otherwise, and does not repeat the logout.
+    leeway: 60,
+    maxAge,
+    ...(issuer !== undefined && { issuer }),
+  }
 }
 
 /** The body of a request as text, or `RefusedRequest`. */
@@ -66,8 +148,8 @@ export async function parseText(request: Request, mediaType: string): Promise<st
 
 /** The one value of a field of a URL-encoded form, or `RefusedRequest`. Other fields are ignored. */
 export async function parseFormField(request: Request, name: string): Promise<string> {
-  const text = await parseText(request, 'application/x-www-form-urlencoded')
-  const [value = '', ...others] = new URLSearchParams(text).getAll(name)
+  const form = await parseText(request, 'application/x-www-form-urlencoded')
+  const [value = '', ...others] = new URLSearchParams(form).getAll(name)
   if (others.length > 0) throw invalidRequest(`${name} occurs more than once`)
   if (value === '') throw invalidRequest(`${name} is missing`)
   return value
@@ -75,59 +157,10 @@ export async function parseFormField(request: Request, name: string): Promise<st
 
 /** The JSON object of a body, or `RefusedRequest`, also for a member that occurs twice. */
 export async function parseJsonBody(request: Request): Promise<Readonly<Record<string, unknown>>> {
-  const text = await parseText(request, 'application/json')
-  const value = readJsonObject(text)
+  const body = await parseText(request, 'application/json')
+  const value = readJsonObject(body)
   if (value === null) throw invalidRequest('The body must be a JSON object')
   // Another parser on the way may have kept the first of the two.
-  if (hasNestedDuplicates(text)) throw invalidRequest('The body has a member twice')
+  if (hasNestedDuplicates(body)) throw invalidRequest('The body has a member twice')
   return value
-}
-
-/** Throws for what no receiver can be made with: `TypeError` for options, `ConfigurationError` for the manager. */
-export function assertReceiver(owner: string, tokens: ReceiverTokens, given: ReceiverChecks): void {
-  const internals = readInternals(tokens)
-  if (internals === null) throw new TypeError(`${owner} takes a TokenManager and options`)
-  if (internals.store === null) {
-    throw new ConfigurationError(`${owner} needs a store: new TokenManager({ config, issuers, store })`)
-  }
-  // Nobody could send anything: senders sign with the keys of an issuer.
-  if (internals.issuers.length === 0)
-    throw new ConfigurationError(`${owner} needs issuers: new TokenManager({ issuers })`)
-  assertPath(given.path, '/backchannel-logout')
-  assertTexts(given.audienceName, given.audience)
-  if (given.issuer !== undefined) {
-    assertTexts('issuer', given.issuer)
-    // Throws for an issuer that the manager does not have: nobody could send anything.
-    for (const issuer of [given.issuer].flat()) internals.toSubject(issuer as string, 'sub')
-  }
-  for (const [name, value] of Object.entries(given.functions)) {
-    if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name} must be a function`)
-  }
-  if (given.everywhere !== undefined && typeof given.everywhere !== 'boolean') {
-    throw new TypeError('everywhere must be true or false')
-  }
-  if (given.everywhere === true && internals.store.replica === undefined) {
-    throw new ConfigurationError(
-      `everywhere of ${owner} needs a replica: new TokenManager({ store: replicate(store) }). ` +
-        'If no process has a replica, leave it out: revocations apply everywhere once they resolve',
-    )
-  }
-  if (parseDuration(given.maxAge) <= 0) throw new TypeError('maxAge must be more than 0 seconds')
-}
-
-/** What `assertReceiver` looks at. */
-export interface ReceiverChecks {
-  readonly path: unknown
-  readonly audienceName: string
-  readonly audience: unknown
-  readonly issuer: unknown
-  readonly everywhere: unknown
-  readonly maxAge: Duration
-  readonly functions: Readonly<Record<string, unknown>>
-}
-
-function assertTexts(name: string, value: unknown): void {
-  const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
-  if (texts.length > 0 && texts.every((text) => typeof text === 'string' && text !== '')) return
-  throw new TypeError(`${name} must be a non-empty string, or a list of them`)
 }

@@ -1,9 +1,7 @@
-import { type Duration, RevocationUnavailableError, type RevokeOptions } from 'tokenlib'
-import type { IssuedJwt } from 'tokenlib/kit'
+import { type Duration, RevocationUnavailableError, type RevokeOptions, type TokenManager } from 'tokenlib'
 import { isOutage } from 'tokenlib/errors'
-import { callHook, parseDuration, USED_ONCE, internalsOf } from 'tokenlib/kit'
+import { callHook, internalsOf, type IssuedJwt, parseDuration, USED_ONCE } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
-import type { ReceiverTokens } from './receiver.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
 
 /** What a sender has reported; its signature, issuer and audience are verified. */
@@ -43,18 +41,15 @@ export type EventEffect = 'session' | 'user' | 'none'
 /** What is revoked when an event about a session names its user too. */
 export type RevocationScope = 'session' | 'user' | 'both'
 
-/** Throws `TypeError` for an invalid scope. */
-export function assertScope(revoke: unknown): void {
-  if (revoke === 'session' || revoke === 'user' || revoke === 'both') return
-  throw new TypeError("revoke must be 'session', 'user' or 'both'")
-}
+/** What receivers use of a manager. */
+export type ReceiverTokens = Pick<TokenManager, 'revoke'>
 
 /** What receivers revoke with. */
 export interface RevokingParts {
   readonly tokens: ReceiverTokens
   readonly revoke: RevocationScope
-  readonly everywhere: boolean
-  readonly toUid: UidFinder | undefined
+  readonly everywhere?: boolean
+  readonly toUid?: UidFinder
 }
 
 /** An event whose subject has been looked for, before anything is revoked. */
@@ -105,7 +100,7 @@ export async function revokeSubject(
   request: Request,
 ): Promise<SecurityEvent> {
   const { event } = prepared
-  const { everywhere } = parts
+  const { everywhere = false } = parts
   const origin: RevokeOptions = { actor: event.issuer, note: event.type, request }
   const act = (): Promise<number> => revokeAll(parts, prepared, { ...origin, everywhere })
   const defer = (deferUnless: RevokeOptions['deferUnless']): Promise<number> =>

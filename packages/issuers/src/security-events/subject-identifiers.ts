@@ -1,6 +1,5 @@
-import { callHook, isJsonObject, internalsOf } from 'tokenlib/kit'
+import { callHook, isJsonObject } from 'tokenlib/kit'
 import { invalidRequest } from '../oauth-error.js'
-import type { ReceiverTokens } from './receiver.js'
 
 /** A subject identifier (RFC 9493 §3) as it was sent: an object with a `format` and what that format needs. */
 export type SubjectIdentifier = Readonly<Record<string, unknown>>
@@ -36,9 +35,10 @@ export interface SubjectContext {
   readonly toSubject: SubjectFinder | undefined
 }
 
-const UNSUPPORTED = createNothing('unsupported')
-const UNKNOWN = createNothing('unknown')
-const FORBIDDEN = createNothing('forbidden')
+const NOBODY = { users: [], sessions: [] } as const
+const UNSUPPORTED: FoundSubject = { ...NOBODY, status: 'unsupported' }
+const UNKNOWN: FoundSubject = { ...NOBODY, status: 'unknown' }
+const FORBIDDEN: FoundSubject = { ...NOBODY, status: 'forbidden' }
 
 // RFC 9493 §3.2.8 sets no limit, and each one may cost the application a look-up.
 const MAX_ALIASES = 16
@@ -123,19 +123,6 @@ export function readSubjectIssuers(given: SubjectIssuers, sender: string): reado
   return [...new Set([sender, ...others])]
 }
 
-/** Throws unless all issuers in it are issuers of the manager. */
-export function assertSubjectIssuers(tokens: ReceiverTokens, given: SubjectIssuers): void {
-  if (!isJsonObject(given))
-    throw new TypeError('subjectIssuers must be an object with a list for each sender')
-  for (const [sender, issuers] of Object.entries(given)) {
-    if (!Array.isArray(issuers))
-      throw new TypeError(`subjectIssuers: the issuers of ${sender} must be a list`)
-    // Throws for an issuer that the manager does not have: a spelling mistake would leave its users signed in.
-    for (const issuer of [sender, ...(issuers as readonly string[])])
-      internalsOf(tokens).toSubject(issuer, 'sub')
-  }
-}
-
 // Drafts before RFC 9493, which senders still use: `subject_type` with `iss-sub` or `id_token_claims`, and complex
 // subjects without a format.
 function readFormat(identifier: SubjectIdentifier): string {
@@ -167,7 +154,3 @@ function merge(found: readonly FoundSubject[]): FoundSubject {
 }
 
 const BEST_FIRST = ['found', 'forbidden', 'unknown'] as const
-
-function createNothing(status: FoundSubject['status']): FoundSubject {
-  return { users: [], sessions: [], status }
-}

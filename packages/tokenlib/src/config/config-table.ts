@@ -1,5 +1,16 @@
 import { KeyObject } from 'node:crypto'
-import { choice, count, duration, flag, type Kind, kindOf, oneOrMore, text, textLike } from '../options.js'
+import {
+  choice,
+  count,
+  duration,
+  flag,
+  type Kind,
+  kindOf,
+  oneOrMore,
+  text,
+  textLike,
+  wholeSeconds,
+} from '../options.js'
 import type { Duration } from '../time.js'
 import {
   type Algorithm,
@@ -150,14 +161,10 @@ const timeout = duration(
 const atLeastOneSecond = duration('a duration of at least one second', (seconds) => seconds >= 1)
 // Within the grace a dead token raises no alarm, so it must not be longer than responses can be in flight.
 const grace = duration('a duration of at most five minutes', (seconds) => seconds <= 300)
-const wholeSeconds = duration(
-  "a duration of whole seconds, at least 1 (900, '15m', 'PT15M'), or false for never",
-  (seconds) => Number.isSafeInteger(seconds) && seconds >= 1,
-)
 
 /** How long a token lives: a duration of whole seconds, or `false`. */
 const lifetime: Kind<Duration | false> = kindOf(
-  wholeSeconds.expected,
+  `${wholeSeconds.expected}, or false for never`,
   (value) => value === false || wholeSeconds.isValid(value),
   (value) => (flag.fromText(value) === false && value.trim() !== '0' ? false : wholeSeconds.fromText(value)),
 )

@@ -1,7 +1,7 @@
 import { inspectAsJson } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenLocation } from '../http/read-token.js'
-import { unknownName } from '../options.js'
+import { type Kind, kindOf, unknownName } from '../options.js'
 import { type Clock, type Duration, parseDuration } from '../time.js'
 import type { BoundKey } from '../tokens/algorithms.js'
 import { createEmptyRing, createKeyRing, type KeyRing } from '../tokens/key-ring.js'
@@ -101,10 +101,15 @@ function assertField(name: keyof TokenConfigFields, value: unknown): void {
   if (!isValid) throw new ConfigurationError(`${name} must be ${kind.expected}`)
 }
 
+/** A configuration as an option; by shape, because it may come from another copy of this package. */
+export const tokenConfig: Kind<TokenConfig> = kindOf(
+  'a TokenConfig',
+  (value) => typeof (value as Partial<TokenConfig> | null)?.hasLocation === 'function',
+)
+
 /** Throws `ConfigurationError` unless a manager was given a configuration. */
 export function assertConfig(options: { readonly config?: TokenConfig } | undefined): void {
-  // By shape: the configuration may come from another copy of this package.
-  if (typeof options?.config?.hasLocation === 'function') return
+  if (tokenConfig.isValid(options?.config)) return
   throw new ConfigurationError(
     'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',
   )

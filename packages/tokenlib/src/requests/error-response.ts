@@ -1,5 +1,5 @@
 import { isTokenError, type InsufficientScopeError, type TokenError, type TokenErrorCode } from '../errors.js'
-import type { TokenConfig } from '../config/config.js'
+import { tokenConfig, type TokenConfig } from '../config/config.js'
 import {
   assertOptions,
   callable,
@@ -67,7 +67,7 @@ export function createErrorResponses(options?: ErrorResponseOptions): (error: un
 }
 
 const OPTIONS: OptionKinds<ErrorResponseOptions> = {
-  config: kindOf('a TokenConfig', () => true),
+  config: tokenConfig,
   realm: textLike('a string of printable ASCII characters', (value) => /^[\x20-\x7e]*$/.test(value)),
   resourceMetadata: textLike('an https URL without a fragment', isEndpointUrl),
   messages: kindOf('an object', () => true),

@@ -1,5 +1,6 @@
 import { isTokenError } from '../errors.js'
 import { readBytes, toMediaType } from '../http/body.js'
+import { type Kind, textLike } from '../options.js'
 import { type ErrorResponseOptions, toFetchErrorResponse } from '../requests/error-response.js'
 
 /** Routes that every adapter can mount. `createSessionRoutes`, `createConsole` and others return them. */
@@ -207,11 +208,11 @@ export function assertMount(routes: MountableRoutes): void {
 // A path that a URL parser would change, or a browser would encode, is never the path of a request.
 const PATH = /^(?=\/)(?:\/(?=[\w~-])|[\w.~-])+$/
 
-/** Throws `TypeError` for a path that routes cannot have. */
-export function assertPath(path: unknown, example = '/auth'): void {
-  if (typeof path === 'string' && PATH.test(path)) return
-  throw new TypeError(`path must begin with a slash and not end with one, for example ${example}`)
-}
+/** The path of mounted routes, as an option. */
+export const routePath: Kind<string> = textLike(
+  'a path that begins with a slash and does not end with one, for example /auth',
+  (value) => PATH.test(value),
+)
 
 // Set all of these fields: h3 would copy missing ones from the cause.
 class HookError extends Error {

@@ -5,7 +5,7 @@ import { TokenConfig, type TokenConfigOptions } from '../config/config.js'
 import { createTokenMaker } from '../sessions/token-maker.js'
 import { resolveSettings } from '../config/settings.js'
 import { TokenManager } from '../manager.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { choice, flag, listOf, type OptionKinds, parseOptions, text } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
 import { type Clock, parseDuration, type Duration } from '../time.js'
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
@@ -29,14 +29,14 @@ export interface MintOptions {
   readonly notFresh?: boolean
 }
 
-const MINT_OPTIONS: OptionNames<MintOptions> = {
-  type: true,
-  scopes: true,
-  expired: true,
-  notYetValid: true,
-  revoked: true,
-  wrongKey: true,
-  notFresh: true,
+const MINT_OPTIONS: OptionKinds<MintOptions> = {
+  type: choice(['access', 'refresh']),
+  scopes: listOf(text, 0),
+  expired: flag,
+  notYetValid: flag,
+  revoked: flag,
+  wrongKey: flag,
+  notFresh: flag,
 }
 
 /** A manager for tests, and tokens of every kind for it. */
@@ -59,11 +59,12 @@ export interface TestTokensOptions<Input extends object, Output extends object> 
 // Seconds. A token minted as expired lived half of it, and ended half of it ago.
 const HOUR = 3600
 
-/** A manager with a clock that stands still and a key of its own; `options` are configuration fields. */
-export function createTestTokens<Input extends object = JsonClaims, Output extends object = AnyClaims>(
-  options: TokenConfigOptions & TestTokensOptions<Input, Output> = {},
-): TestTokens<Input, Output> {
-  const { claims, openStore, ...fields } = options
+/** A manager with a clock that stands still and its own key; the options include every configuration field. */
+export function createTestTokens<Input extends object = JsonClaims, Output extends object = AnyClaims>({
+  claims,
+  openStore,
+  ...fields
+}: TokenConfigOptions & TestTokensOptions<Input, Output> = {}): TestTokens<Input, Output> {
   const clock = createFrozenClock()
   const hasKey = fields.JWT_SECRET_KEY != null || fields.JWT_PRIVATE_KEY != null
   const config = new TokenConfig(hasKey ? fields : { ...fields, ...createKeyFields(fields.JWT_ALGORITHM) })
@@ -83,8 +84,8 @@ export function createTestTokens<Input extends object = JsonClaims, Output exten
   return {
     tokens,
     clock,
-    mintToken(given, flags = {}) {
-      assertOptions('mintToken()', flags, MINT_OPTIONS)
+    mintToken(given, options = {}) {
+      const flags = parseOptions('mintToken()', options, MINT_OPTIONS)
       const key = flags.wrongKey ? (stranger ??= createOtherKey(config)) : {}
       const shift = flags.notYetValid ? HOUR + leeway : flags.expired ? -HOUR - leeway : 0
       const settings = resolveSettings(toIssuing(config, key), {

@@ -1,15 +1,14 @@
 import { ConfigurationError } from '../errors.js'
 import {
-  assertOptions,
   callable,
   choice,
   date,
-  type Kind,
-  kindOf,
   type OptionKinds,
+  parseOptions,
   required,
   text,
   textLike,
+  unchecked,
 } from '../options.js'
 import { ALGORITHMS, type BoundKey, isHmac } from './algorithms.js'
 import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
@@ -45,16 +44,13 @@ export interface OwnKey {
   readonly retireAt?: Date | undefined
 }
 
-// What the material holds is checked when it is imported.
-const material: Kind<never> = kindOf('a key', () => true)
-
 const KEY_OPTIONS: OptionKinds<OwnKey> = {
   kid: textLike(KID_FORM, isKid),
   algorithm: required(choice(Object.keys(ALGORITHMS) as Algorithm[])),
-  secret: material,
-  privateKey: material,
+  secret: unchecked(),
+  privateKey: unchecked(),
   passphrase: text,
-  publicKey: material,
+  publicKey: unchecked(),
   sign: callable(),
   notBefore: date,
   retireAt: date,
@@ -76,12 +72,9 @@ export interface ScheduledKey {
 }
 
 /** Imports one key of a list; `field` names it in errors. `TypeError` or `ConfigurationError` for a bad one. */
-export function importOwnKey(field: string, given: OwnKey, rules: ImportRules): ScheduledKey {
-  assertOptions(field, given, KEY_OPTIONS)
-  for (const [name, kind] of Object.entries(KEY_OPTIONS) as [keyof OwnKey, Kind<unknown>][]) {
-    if (given[name] === undefined ? kind.isRequired !== true : kind.isValid(given[name])) continue
-    throw new ConfigurationError(`${field}.${name} must be ${kind.expected}`)
-  }
+export function importOwnKey(field: string, options: OwnKey, rules: ImportRules): ScheduledKey {
+  const toError = (problem: string): Error => new ConfigurationError(`${field}.${problem}`)
+  const given = parseOptions(field, options, KEY_OPTIONS, {}, toError)
   const notBefore = given.notBefore?.getTime() ?? Number.NEGATIVE_INFINITY
   const retireAt = given.retireAt?.getTime() ?? Number.POSITIVE_INFINITY
   if (retireAt <= notBefore) {
@@ -142,27 +135,27 @@ function importHalf(field: string, given: OwnKey, name: 'privateKey' | 'publicKe
   if (half === undefined) return null
   const path = `${field}.${name}`
   const isPrivate = name === 'privateKey'
-  const source = isWebCryptoKey(half)
+  const material = isWebCryptoKey(half)
     ? fromWebCryptoKey(path, half, isPrivate ? 'private' : 'public', algorithm)
     : parseJwkText(half)
   const key = isPrivate
-    ? importPrivateKey(path, source, { field: `${field}.passphrase`, text })
-    : importPublicKey(path, source)
-  assertJwkUse(path, source, algorithm, isPrivate ? 'sign' : 'verify')
-  return { material: source, key }
+    ? importPrivateKey(path, material, { field: `${field}.passphrase`, text })
+    : importPublicKey(path, material)
+  assertJwkUse(path, material, algorithm, isPrivate ? 'sign' : 'verify')
+  return { material, key }
 }
 
 function bindPair(
   field: string,
   given: OwnKey,
-  { material: source, key }: ImportedHalf,
+  { material, key }: ImportedHalf,
   publicHalf: ImportedHalf | null,
 ): ImportedKey {
-  const derived = readPublicPart(`${field}.privateKey`, source, key)
+  const derived = readPublicPart(`${field}.privateKey`, material, key)
   if (publicHalf !== null && !derived.equals(publicHalf.key)) {
     throw new ConfigurationError(`${field}.publicKey does not belong to its privateKey`)
   }
-  const verifying = bindPublic(field, given, publicHalf ?? { material: source, key: derived })
+  const verifying = bindPublic(field, given, publicHalf ?? { material, key: derived })
   const signing = { ...verifying, key, external: null }
   if (!isKeyPair(signing, verifying)) {
     throw new ConfigurationError(
@@ -172,14 +165,10 @@ function bindPair(
   return { verifying, signing }
 }
 
-function bindPublic(
-  field: string,
-  { algorithm, kid }: OwnKey,
-  { material: source, key }: ImportedHalf,
-): BoundKey {
+function bindPublic(field: string, { algorithm, kid }: OwnKey, { material, key }: ImportedHalf): BoundKey {
   const mismatch = readKeyMismatch(algorithm, key)
   if (mismatch !== null) throw new ConfigurationError(`${field}: ${algorithm} ${mismatch}`)
-  return bindKey(algorithm, key, kid ?? toKid(field, source, key))
+  return bindKey(algorithm, key, kid ?? toKid(field, material, key))
 }
 
 function assertAbsent(field: string, given: OwnKey, names: readonly (keyof OwnKey)[], reason: string): void {

@@ -12,10 +12,10 @@ import {
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import { ConfigurationError } from '../../errors.js'
 import type { TokenManager } from '../../manager.js'
-import { anyList, callable, kindOf, type OptionKinds, parseOptions, required, text } from '../../options.js'
+import { callable, kindOf, type OptionKinds, parseOptions, required, text, unchecked } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
 import type { OpenApiOperation } from '../../routes/openapi.js'
-import { assertPath } from '../../routes/router.js'
+import { routePath } from '../../routes/router.js'
 import { describeRoutes, type DescribedManager } from '../../routes/session-routes/openapi.js'
 import { assertRouteOptions, MEANT_OPTIONS, ROUTE_OPTIONS } from '../../routes/session-routes/options.js'
 import type { AnyClaims } from '../../tokens/payload.js'
@@ -50,13 +50,13 @@ export interface SessionModuleAsyncOptions extends SessionModuleExtras {
 
 const EXTRAS: OptionKinds<SessionModuleExtras> = {
   name: text,
-  path: text,
+  path: routePath,
   controller: kindOf('a class that extends SessionController', isSessionController),
-  imports: anyList,
+  imports: unchecked(),
 }
 const ASYNC_OPTIONS: OptionKinds<SessionModuleAsyncOptions> = {
   ...EXTRAS,
-  inject: anyList,
+  inject: unchecked(),
   useFactory: required(callable()),
 }
 const MEANT = {
@@ -80,7 +80,7 @@ export class SessionModule implements OnModuleInit {
 
   /** Registers routes whose options are known. */
   static forRoot(options: SessionModuleOptions & SessionModuleExtras): DynamicModule {
-    parseOptions<object>('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
+    parseOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
     const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = options
     assertRouteOptions(routes)
     return createModule(options, { useFactory: () => routes })
@@ -114,7 +114,6 @@ function createModule(
   { name, path = '/auth', controller = SessionController, imports = [] }: SessionModuleExtras,
   provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
 ): DynamicModule {
-  assertPath(path)
   const mounted = mountController(controller, path)
   const createOpen = (
     source: SessionRoutesSource,

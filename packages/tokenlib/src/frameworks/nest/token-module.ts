@@ -16,7 +16,6 @@ import { ConfigurationError } from '../../errors.js'
 import type { TokenManagerOptions } from '../../manager-options.js'
 import { TokenManager } from '../../manager.js'
 import {
-  anyList,
   assertOptions,
   callable,
   choice,
@@ -24,6 +23,7 @@ import {
   type OptionKinds,
   parseOptions,
   text,
+  unchecked,
 } from '../../options.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
 import type { AnyClaims } from '../../tokens/payload.js'
@@ -63,8 +63,8 @@ export type TokenModuleAsyncOptions<
 const ASYNC_OPTIONS = {
   name: text,
   global: flag,
-  imports: anyList,
-  inject: anyList,
+  imports: unchecked(),
+  inject: unchecked(),
   useFactory: callable<never>(),
   useClass: callable<never>(),
 }

@@ -13,8 +13,8 @@ import {
 } from '../openapi.js'
 import type { TokenManager } from '../../manager.js'
 import { readInternals } from '../../sessions/internals.js'
-import { assertOptions } from '../../options.js'
-import { assertPath } from '../router.js'
+import { parseOptions } from '../../options.js'
+import { routePath } from '../router.js'
 
 /** As much of a manager as the description of its routes depends on. */
 export type DescribedManager = Pick<TokenManager<never, object>, 'config'>
@@ -42,9 +42,7 @@ export function describeSessionRoutes(
   tokens: DescribedManager,
   options: { readonly path?: string } = {},
 ): SessionRoutesDescription {
-  assertOptions('describeSessionRoutes()', options, { path: true })
-  const { path = '/auth' } = options
-  assertPath(path)
+  const { path = '/auth' } = parseOptions('describeSessionRoutes()', options, { path: routePath })
   const paths: Record<string, Record<string, OpenApiOperation>> = {}
   for (const route of Object.values(describeRoutes(tokens))) {
     const operations = (paths[`${path}/${route.path}`] ??= {})

@@ -7,17 +7,17 @@ import {
   callable,
   choice,
   count,
-  type Kind,
   kindOf,
   type OptionKinds,
   parseOptions,
   required,
-  text,
+  unchecked,
+  wholeSeconds,
 } from '../../options.js'
-import { type Duration, parseDuration } from '../../time.js'
+import type { Duration } from '../../time.js'
 import type { TokenManager } from '../../manager.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
-import { assertPath } from '../router.js'
+import { routePath } from '../router.js'
 
 /** What a client sends to log in, as it came: the application checks every type. */
 export type Credentials = Readonly<Record<string, unknown>>
@@ -83,20 +83,16 @@ export interface RememberLifetimes {
   readonly session?: Duration
 }
 
-const lifetime: Kind<Duration> = kindOf('a whole number of seconds, at least 1', (value) => {
-  const seconds = parseDuration(value as Duration)
-  return Number.isSafeInteger(seconds) && seconds >= 1
-})
-const LIFETIMES: OptionKinds<RememberLifetimes> = { remembered: lifetime, session: lifetime }
+const LIFETIMES: OptionKinds<RememberLifetimes> = { remembered: wholeSeconds, session: wholeSeconds }
 
 /** What `SessionRoutesOptions` accept, whatever the types of the claims are. */
 export const ROUTE_OPTIONS: OptionKinds<SessionRoutesOptions<never>> = {
   logIn: required(callable()),
-  path: text,
+  path: routePath,
   describeUser: callable(),
   // Without a table of names: a limiter may be an instance of a class, with members of its own.
   rateLimit: kindOf('an object with a function before(), and after() if it has one', isRateLimit),
-  remember: kindOf('an object', (value) => typeof value === 'object' && value !== null),
+  remember: unchecked(),
   maxSessions: count(1),
   whenFull: choice(['endOldest', 'refuse']),
 }
@@ -113,14 +109,11 @@ export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
   formatError: 'new TokenManager({ formatError })',
 }
 /** Throws `TypeError` for options that no routes can be made with. */
-export function assertRouteOptions(options: object): void {
-  const { path, remember, maxSessions, whenFull } = parseOptions(
-    'createSessionRoutes()',
-    options as SessionRoutesOptions<never>,
-    ROUTE_OPTIONS,
-    MEANT_OPTIONS,
-  )
-  if (path !== undefined) assertPath(path)
+export function assertRouteOptions<Input extends object, Known>(
+  options: SessionRoutesOptions<Input, Known>,
+): void {
+  const parsed = parseOptions('createSessionRoutes()', options, ROUTE_OPTIONS, MEANT_OPTIONS)
+  const { remember, maxSessions, whenFull } = parsed
   if (remember !== undefined) parseOptions('remember', remember, LIFETIMES)
   // Alone it would limit nothing, without a word.
   if (whenFull !== undefined && maxSessions === undefined) throw new TypeError('whenFull needs maxSessions')
