@@ -46,7 +46,7 @@ for (const { name, folder, entries } of listPackages()) {
     dts: !isProgram && { oxc: true, sourcemap: false },
     outputOptions: (options, format) => ({
       ...options,
-      // Node, Bun and Deno load the ES modules. Jest and bundlers, which load CommonJS, read no maps of packages.
+      // Node, Bun and Deno load the ES modules. CommonJS is for Jest and bundlers, and readable without a map.
       sourcemap: format === 'es',
       ...(name === 'tokenlib' && { codeSplitting: { groups: GROUPS } }),
       // The declarations have them.
