@@ -13,7 +13,7 @@ import {
 } from './algorithms.js'
 import type { Algorithm, WebCryptoKey } from './jose.js'
 
-/** What a signer is told beside what it has to sign. */
+/** What a signer gets in addition to the bytes. */
 export interface SignContext {
   readonly kid: string
   readonly algorithm: Algorithm
@@ -38,7 +38,7 @@ export interface ExternalSigner {
   sign(input: string): Promise<string>
   /** Rejects with `KeysUnavailableError` if the last signature failed and another attempt fails as well. */
   assertAvailable(): Promise<void>
-  /** Rejects with `KeysUnavailableError` unless it signs a text of so many characters that is no part of a token. */
+  /** Signs a text of this length that cannot be part of a token, or rejects with `KeysUnavailableError`. */
   probe(length: number): Promise<void>
 }
 
@@ -54,7 +54,7 @@ export function createExternalSigner(source: SignFunction, key: BoundKey, timeou
   let attempt: Promise<string> | null = null
   const sign = async (input: string): Promise<string> => {
     const controller = new AbortController()
-    // In an async function: what is thrown at once is an answer like any other.
+    // Async, so that a signer that throws synchronously is handled like one that rejects.
     const call = async (): Promise<unknown> =>
       source(Buffer.from(input), { kid, algorithm, signal: controller.signal })
     try {
@@ -211,7 +211,7 @@ function assertWebCryptoKey(
     given.namedCurve === namedCurve &&
     given.hash?.name === (namedCurve === undefined ? hash : undefined)
   if (!isSame) {
-    throw new ConfigurationError(`${field} is a CryptoKey whose "algorithm" is not that of ${algorithm}`)
+    throw new ConfigurationError(`${field} is a CryptoKey whose "algorithm" does not match ${algorithm}`)
   }
 }
 

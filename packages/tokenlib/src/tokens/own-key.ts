@@ -11,7 +11,7 @@ import {
   unchecked,
 } from '../options.js'
 import { ALGORITHMS, type BoundKey, isHmac } from './algorithms.js'
-import { importPrivateKey, importPublicKey, readKeyMismatch, readPublicPart } from './asymmetric.js'
+import { importPrivateKey, importPublicKey } from './asymmetric.js'
 import {
   createExternalSigner,
   createWebCryptoSigner,
@@ -20,10 +20,9 @@ import {
   type SigningKey,
   type SignFunction,
 } from './external-signer.js'
-import type { Algorithm, KeyMaterial, NodeKey, SecretMaterial, WebCryptoKey } from './jose.js'
-import { assertJwkUse, isKid, KID_FORM, parseJwkText, toKid } from './jose.js'
-import { bindKey, isKeyPair } from './key-ring.js'
-import { importSecret } from './secret.js'
+import type { Algorithm, KeyMaterial, SecretMaterial, WebCryptoKey } from './jose.js'
+import { assertJwkUse, isKid, KID_FORM, parseJwkText } from './jose.js'
+import { bindHalf, bindSecret, bindSigner, completePair, type KeyHalf } from './key-ring.js'
 
 /** One key of the option `keys`: a `secret`, a `privateKey`, a `publicKey` that only verifies, or a `publicKey` with `sign`. */
 export interface OwnKey {
@@ -89,18 +88,15 @@ export function importOwnKey(field: string, options: OwnKey, rules: ImportRules)
 type ImportedKey = Pick<ScheduledKey, 'verifying' | 'signing'>
 
 function importSecretKey(field: string, given: OwnKey, rules: ImportRules): ImportedKey {
-  const { algorithm } = given
+  const { algorithm, secret, kid } = given
   assertAbsent(field, given, ['privateKey', 'passphrase', 'publicKey', 'sign'], `${algorithm} needs a secret`)
-  const secret = parseJwkText(given.secret)
   if (secret === undefined) throw new ConfigurationError(`${field}: ${algorithm} needs a secret`)
-  assertJwkUse(`${field}.secret`, secret, algorithm, 'sign')
-  const key = importSecret(`${field}.secret`, secret, algorithm, rules.allowWeakSecret)
-  const verifying = bindKey(algorithm, key, given.kid ?? toKid(field, secret, key))
-  return { verifying, signing: { ...verifying, external: null } }
+  const key = bindSecret(`${field}.secret`, secret, algorithm, { allowWeak: rules.allowWeakSecret, kid })
+  return { verifying: key, signing: key }
 }
 
 function importKeyPair(field: string, given: OwnKey, rules: ImportRules): ImportedKey {
-  const { algorithm, privateKey } = given
+  const { algorithm, privateKey, kid } = given
   assertAbsent(field, given, ['secret'], `${algorithm} needs a key pair`)
   if (privateKey !== undefined) {
     assertAbsent(field, given, ['sign'], 'a key signs with its privateKey or with sign')
@@ -112,7 +108,10 @@ function importKeyPair(field: string, given: OwnKey, rules: ImportRules): Import
   const isClosed = isWebCryptoKey(privateKey) && !privateKey.extractable
   const sign = isClosed ? createWebCryptoSigner(`${field}.privateKey`, privateKey, algorithm) : given.sign
   const privateHalf = isClosed ? null : importHalf(field, given, 'privateKey')
-  if (privateHalf !== null) return bindPair(field, given, privateHalf, publicHalf)
+  if (privateHalf !== null) {
+    const verifying = bindHalf(completePair(privateHalf, publicHalf), algorithm, kid)
+    return { verifying, signing: bindSigner(privateHalf, verifying) }
+  }
   if (publicHalf === null) {
     throw new ConfigurationError(
       isClosed
@@ -120,17 +119,12 @@ function importKeyPair(field: string, given: OwnKey, rules: ImportRules): Import
         : `${field} needs a privateKey, a publicKey, or a publicKey with sign`,
     )
   }
-  const verifying = bindPublic(field, given, publicHalf)
+  const verifying = bindHalf(publicHalf, algorithm, kid)
   const external = sign && createExternalSigner(sign, verifying, rules.signTimeoutMs)
   return { verifying, signing: external === undefined ? null : { ...verifying, external } }
 }
 
-interface ImportedHalf {
-  readonly material: KeyMaterial
-  readonly key: NodeKey
-}
-
-function importHalf(field: string, given: OwnKey, name: 'privateKey' | 'publicKey'): ImportedHalf | null {
+function importHalf(field: string, given: OwnKey, name: 'privateKey' | 'publicKey'): KeyHalf | null {
   const { algorithm, [name]: half, passphrase: text = null } = given
   if (half === undefined) return null
   const path = `${field}.${name}`
@@ -142,33 +136,7 @@ function importHalf(field: string, given: OwnKey, name: 'privateKey' | 'publicKe
     ? importPrivateKey(path, material, { field: `${field}.passphrase`, text })
     : importPublicKey(path, material)
   assertJwkUse(path, material, algorithm, isPrivate ? 'sign' : 'verify')
-  return { material, key }
-}
-
-function bindPair(
-  field: string,
-  given: OwnKey,
-  { material, key }: ImportedHalf,
-  publicHalf: ImportedHalf | null,
-): ImportedKey {
-  const derived = readPublicPart(`${field}.privateKey`, material, key)
-  if (publicHalf !== null && !derived.equals(publicHalf.key)) {
-    throw new ConfigurationError(`${field}.publicKey does not belong to its privateKey`)
-  }
-  const verifying = bindPublic(field, given, publicHalf ?? { material, key: derived })
-  const signing = { ...verifying, key, external: null }
-  if (!isKeyPair(signing, verifying)) {
-    throw new ConfigurationError(
-      `${field}.privateKey has a public part that does not belong to its private part`,
-    )
-  }
-  return { verifying, signing }
-}
-
-function bindPublic(field: string, { algorithm, kid }: OwnKey, { material, key }: ImportedHalf): BoundKey {
-  const mismatch = readKeyMismatch(algorithm, key)
-  if (mismatch !== null) throw new ConfigurationError(`${field}: ${algorithm} ${mismatch}`)
-  return bindKey(algorithm, key, kid ?? toKid(field, material, key))
+  return { field: path, material, key }
 }
 
 function assertAbsent(field: string, given: OwnKey, names: readonly (keyof OwnKey)[], reason: string): void {
