@@ -75,7 +75,7 @@ export function instrument(tokens: ObservableManager, options: InstrumentOptions
   const listeners = createListeners(meter, own, toErrorType)
 
   const stops = [
-    watchReplica(meter, own, tokens, checks.countPassed),
+    watchReplica(meter, own, tokens, checks.countAll),
     tokens.observe({
       onCheck(check) {
         checks.record(check)
@@ -119,34 +119,35 @@ function createTimer(
 function createCheckMetrics(meter: Meter, own: Attributes) {
   const checks = meter.createCounter('tokenlib.checks', { unit: '{check}', description: 'Checks of tokens' })
   const time = createTimer(meter, 'tokenlib.check.duration', 'Duration of checks, except in the fast lane')
-  // There are few combinations, so each is built once.
-  const known = new Map<string, ReturnType<typeof createCheckAttributes>>()
-  const toAttributes = (check: CheckResult) => {
+  // There are few kinds of results, so the attributes of each are built once.
+  const results = new Map<string, ReturnType<typeof createResult>>()
+  const toResult = (check: Omit<TokenCheck, 'durationMs' | 'sub'>) => {
     const key = `${check.kind} ${check.lane} ${check.outcome} ${check.code}`
-    const attributes = known.get(key) ?? createCheckAttributes(own, check)
-    known.set(key, attributes)
-    return attributes
+    const result = results.get(key) ?? createResult(own, check)
+    results.set(key, result)
+    return result
   }
-  const passed = toAttributes({ kind: 'request', lane: 'fast', outcome: 'accepted', code: null })
-  let uncounted = 0
+  const passed = toResult({ kind: 'request', lane: 'fast', outcome: 'accepted', code: null })
   return {
     record(check: TokenCheck): void {
-      // Adding to a counter takes longer than the fast lane does, so its checks are added when metrics are collected.
-      if (check.lane === 'fast') return void uncounted++
-      const { counted, timed } = toAttributes(check)
-      checks.add(1, counted)
-      if (check.durationMs !== null) time(check.durationMs, timed)
+      const result = check.lane === 'fast' ? passed : toResult(check)
+      result.uncounted++
+      if (check.durationMs !== null) time(check.durationMs, result.timed)
     },
-    countPassed: (): void => {
-      if (uncounted > 0) checks.add(uncounted, passed.counted)
-      uncounted = 0
+    // Adding to a counter takes longer than the fast lane does, so checks are added when metrics are collected.
+    countAll: (): void => {
+      for (const result of results.values()) {
+        if (result.uncounted > 0) checks.add(result.uncounted, result.counted)
+        result.uncounted = 0
+      }
     },
   }
 }
 
-type CheckResult = Omit<TokenCheck, 'durationMs' | 'sub'>
-
-function createCheckAttributes(own: Attributes, { kind, lane, outcome, code }: CheckResult) {
+function createResult(
+  own: Attributes,
+  { kind, lane, outcome, code }: Omit<TokenCheck, 'durationMs' | 'sub'>,
+) {
   const isError = outcome === 'refused' || outcome === 'unavailable' || outcome === 'failed'
   const timed: Attributes = {
     ...own,
@@ -154,7 +155,7 @@ function createCheckAttributes(own: Attributes, { kind, lane, outcome, code }: C
     'tokenlib.check.outcome': outcome,
     ...(isError && { 'error.type': code ?? OTHER }),
   }
-  return { timed, counted: { ...timed, 'tokenlib.check.lane': lane } }
+  return { timed, counted: { ...timed, 'tokenlib.check.lane': lane }, uncounted: 0 }
 }
 
 // Only where the token belongs to the sender of the request.
