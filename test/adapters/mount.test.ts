@@ -11,6 +11,7 @@ import { mount as mountElysia } from '../../packages/tokenlib/src/frameworks/ely
 import { mount as mountExpress } from '../../packages/tokenlib/src/frameworks/express.js'
 import { mount as mountFastify } from '../../packages/tokenlib/src/frameworks/fastify.js'
 import { mount as mountHono } from '../../packages/tokenlib/src/frameworks/hono.js'
+import { mount as mountNest } from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import type { MountableRoutes } from '../../packages/tokenlib/src/routes/router.js'
 import { toRequestView } from '../../packages/tokenlib/src/http/request-source.js'
 import { MOUNTS } from './mounted.js'
@@ -262,6 +263,20 @@ test('Express: a prefix that the routes do not have is refused', async () => {
   const response = await fetch(`${server.url}/api/auth/echo`)
   expect(response.status).toBe(500)
   expect(await response.text()).toContain('/api/auth')
+})
+
+test('Express, and so Nest on Express: the URL has the scheme that `trust proxy` accepts', async () => {
+  const readUrl = async (isTrusted: boolean): Promise<string> => {
+    const app = express().set('trust proxy', isTrusted)
+    app.use(mountExpress({ path: '/auth', handle: async ({ url }) => new Response(url) }))
+    const server = await serveNode(app, 0)
+    onTestFinished(() => server.close())
+    const response = await fetch(`${server.url}/auth`, { headers: { 'x-forwarded-proto': 'https' } })
+    return response.text()
+  }
+  expect(mountNest).toBe(mountExpress)
+  expect(await readUrl(true)).toMatch(/^https:/)
+  expect(await readUrl(false)).toMatch(/^http:/)
 })
 
 test('Fastify: a prefix is refused', async () => {

@@ -210,14 +210,18 @@ describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2
         headers: { authorization: `Bearer ${SECRET}` },
         allowPrivateNetwork: true,
       }
+      const issuer = trustIssuer({
+        issuer: 'https://id.example/',
+        audience: 'api',
+        subjectPrefix: 'id:',
+        keys,
+      })
       const tokens = new TokenManager({
         config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
-        issuers: [
-          trustIssuer({ issuer: 'https://id.example/', audience: 'api', subjectPrefix: 'id:', keys }),
-        ],
+        issuers: [issuer],
       })
       for (const name of ['keysLoaded', 'keysFailed'] as const) tokens.on(name, (event) => heard.push(event))
-      shown.push(tokens, await tokens.ready().catch((error: unknown) => error))
+      shown.push(issuer, tokens, await tokens.ready().catch((error: unknown) => error))
     }
     await load((response) => void response.end(`{"keys":${JSON.stringify(leaked)}`))
     await load((response) => void response.writeHead(500).end(SECRET))

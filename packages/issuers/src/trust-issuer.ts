@@ -183,8 +183,8 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
       }
     },
   }
-  // The options may contain a password for the keys, which must not be logged.
-  return Object.defineProperty(trusted, 'options', { enumerable: false })
+  // The options may contain a password for the keys: a hidden getter is not logged, not even with `showHidden`.
+  return Object.defineProperty(trusted, 'options', { get: () => options, enumerable: false })
 }
 
 // Its tokens already have our claims, so the option would have no effect, and a requirement would be silently ignored.

@@ -11,21 +11,7 @@ import {
   type TokenSignatureError,
 } from './token-error.js'
 
-export {
-  type ClaimsIssue,
-  ClaimsValidationError,
-  ConfigurationError,
-  isConfigurationError,
-  MissingCsrfTokenError,
-  MissingTokenError,
-  TokenAudienceError,
-  TokenDecodeError,
-  TokenError,
-  TokenExpiredError,
-  TokenIssuerError,
-  TokenNotYetValidError,
-  TokenSignatureError,
-} from './token-error.js'
+export * from './token-error.js'
 
 /** A genuine token of the wrong type. */
 export class TokenTypeError extends TokenError {
@@ -62,7 +48,7 @@ export class RefreshTokenRequiredError extends TokenTypeError {
   }
 }
 
-/** The route requires a token from a recent log-in. */
+/** The route requires a token from a recent login. */
 export class FreshTokenRequiredError extends TokenError {
   override readonly name = 'FreshTokenRequiredError'
   readonly code = 'FRESH_TOKEN_REQUIRED'
@@ -112,30 +98,28 @@ export class ProofRequiredError extends TokenError {
   }
 }
 
+type Members = Readonly<Record<string, unknown>>
+
 /** The token is genuine, but it was revoked. */
 export class RevokedTokenError extends TokenError {
   override readonly name: string = 'RevokedTokenError'
   readonly code: string = 'TOKEN_REVOKED'
-  readonly #payload: Readonly<Record<string, unknown>>
-  readonly #header: Readonly<Record<string, unknown>>
+  readonly #payload: Members
+  readonly #header: Members
 
-  constructor(
-    payload: Readonly<Record<string, unknown>>,
-    header: Readonly<Record<string, unknown>>,
-    message = 'Token is revoked',
-  ) {
+  constructor(payload: Members, header: Members, message = 'Token is revoked') {
     super(message)
     this.#payload = payload
     this.#header = header
   }
 
   /** The claims of the revoked token. */
-  get payload(): Readonly<Record<string, unknown>> {
+  get payload(): Members {
     return this.#payload
   }
 
   /** The JOSE header of the revoked token. */
-  get header(): Readonly<Record<string, unknown>> {
+  get header(): Members {
     return this.#header
   }
 }
@@ -145,7 +129,7 @@ export class RefreshTokenReusedError extends RevokedTokenError {
   override readonly name = 'RefreshTokenReusedError'
   override readonly code = 'REFRESH_TOKEN_REUSED'
 
-  constructor(payload: Readonly<Record<string, unknown>>, header: Readonly<Record<string, unknown>>) {
+  constructor(payload: Members, header: Members) {
     super(payload, header, 'Refresh token is used up: another token of its session was used')
   }
 }
@@ -170,7 +154,7 @@ export class SessionMismatchError extends TokenError {
   }
 }
 
-/** The user has as many sessions as `maxSessions` allows, and the log-in does not end others. */
+/** The user has as many sessions as `maxSessions` allows, and the login does not end others. */
 export class SessionLimitError extends TokenError {
   override readonly name = 'SessionLimitError'
   readonly code = 'SESSION_LIMIT_REACHED'
@@ -249,7 +233,7 @@ export function isTokenError(value: unknown): value is AnyTokenError {
   return value instanceof Error && (value as Partial<TokenError>).isTokenError === true
 }
 
-/** Whether an error says that the store, or the keys of an issuer, could not be asked: nothing is known of the token. */
+/** Whether the store or the keys of an issuer were unavailable, so that nothing is known about the token. */
 export function isOutage(error: unknown): error is RevocationUnavailableError | KeysUnavailableError {
   return isTokenError(error) && (error.code === 'REVOCATION_UNAVAILABLE' || error.code === 'KEYS_UNAVAILABLE')
 }

@@ -173,7 +173,7 @@ export {
   toErrorAnswer,
   toHookError,
 } from './routes/router.js'
-export { IS_WORKERD, settleQuietly, sleep, startTimer, withDeadline, withFairDeadline } from './runtime.js'
+export { IS_WORKERD, settleQuietly, sleep, startTimer, withDeadline } from './runtime.js'
 export type { DescribedLogin } from './sessions/describe-user.js'
 export type { RefreshingManager } from './sessions/implicit-refresh.js'
 export {

@@ -10,11 +10,12 @@ import {
   type Tracer,
   type TracerProvider,
 } from '@opentelemetry/api'
+import { isTokenError } from './errors.js'
 import type { TokenManager } from './manager.js'
-import { internalsOf, type ManagerInternals, readInternals } from './sessions/internals.js'
+import type { TokenEventName, TokenListener } from './events.js'
 import type { CheckKind, StoreCall, StoreCallObserver, TokenCheck } from './observer.js'
-import { createErrorTypes, type ErrorTypes, OTHER } from './opentelemetry/error-types.js'
-import { assertOptions, type OptionNames } from './options.js'
+import { flag, kindOf, type OptionKinds, parseOptions, text } from './options.js'
+import { internalsOf, readInternals } from './sessions/internals.js'
 
 /** What is exported, and through which providers. */
 export interface InstrumentOptions {
@@ -31,78 +32,73 @@ export interface InstrumentOptions {
 /** What is needed of a manager that is instrumented. */
 export type ObservableManager = Pick<TokenManager<never, object>, 'observe' | 'on'>
 
-const OPTIONS: OptionNames<InstrumentOptions> = {
-  meterProvider: true,
-  tracerProvider: true,
-  includeSubject: true,
-  name: true,
+const OPTIONS: OptionKinds<InstrumentOptions> = {
+  meterProvider: kindOf('a MeterProvider', (value) => hasMethod(value, 'getMeter')),
+  tracerProvider: kindOf('a TracerProvider', (value) => hasMethod(value, 'getTracer')),
+  includeSubject: flag,
+  name: text,
 }
 
-const SCOPE = 'tokenlib'
-
 /**
- * Exports metrics of a manager, and a span for each call of its store, through OpenTelemetry; returns a function that
- * ends that.
+ * Exports metrics of a manager, and a span for each call of its store, through OpenTelemetry. Returns a function that stops
+ * the export.
  *
  * @example
  * const stop = instrument(tokens)
  */
 export function instrument(tokens: ObservableManager, options: InstrumentOptions = {}): () => void {
-  assertManager(tokens)
-  assertOptions('instrument()', options, OPTIONS)
-  const { includeSubject = false, name } = options
-  if (typeof includeSubject !== 'boolean') throw new TypeError('includeSubject must be true or false')
-  if (name !== undefined && (typeof name !== 'string' || name === '')) {
-    throw new TypeError('name must be a text that is not empty')
+  // By shape: the manager may come from another copy of this package.
+  if (!hasMethod(tokens, 'observe') || readInternals(tokens) === null) {
+    throw new TypeError(
+      'instrument() takes a TokenManager; for chooseManager(), instrument each of the managers',
+    )
   }
-  const meterProvider = options.meterProvider ?? metrics.getMeterProvider()
-  const tracerProvider = options.tracerProvider ?? trace.getTracerProvider()
-  assertFirst(tokens, meterProvider)
-  const internals = internalsOf(tokens)
+  const {
+    includeSubject = false,
+    name,
+    meterProvider = metrics.getMeterProvider(),
+    tracerProvider = trace.getTracerProvider(),
+  } = parseOptions('instrument()', options, OPTIONS)
+  const providers = instrumented.get(tokens) ?? new Set()
+  // Every check would count twice.
+  if (providers.has(meterProvider)) {
+    throw new TypeError(
+      'instrument() was called for this manager before: call the function that it returned first, or pass another meterProvider',
+    )
+  }
   const own: Attributes = name === undefined ? {} : { 'tokenlib.manager.name': name }
-  // Whatever fails, fails here: nothing is registered before every instrument has been created.
-  const instruments = createInstruments(meterProvider.getMeter(SCOPE), own)
-  const tracer = tracerProvider.getTracer(SCOPE)
   const toErrorType = createErrorTypes()
+  // Every instrument is created before anything is registered: if one fails, nothing is left behind.
+  const meter = meterProvider.getMeter('tokenlib')
+  const checks = createCheckMetrics(meter, own)
+  const followStoreCall = createStoreCalls(meter, tracerProvider.getTracer('tokenlib'), own, toErrorType)
+  const listeners = createListeners(meter, own, toErrorType)
 
   const stops = [
+    watchReplica(meter, own, tokens, checks.countAll),
     tokens.observe({
       onCheck(check) {
-        instruments.recordCheck(check)
-        if (includeSubject) setUser(check)
+        checks.record(check)
+        if (!includeSubject || check.sub === null || !OF_SENDER.has(check.kind)) return
+        trace.getActiveSpan()?.setAttribute('user.id', check.sub)
       },
-      onStoreCall: (call) =>
-        followStoreCall(tracer, call, { own, toErrorType, record: instruments.recordStoreCall }),
+      onStoreCall: followStoreCall,
     }),
-    ...countEvents(tokens, instruments, toErrorType),
-    instruments.watchCollections(() => internals.readReplica()),
+    ...Object.entries(listeners).map(([event, listener]) => tokens.on(event as never, listener as never)),
   ]
-  const stop = (): void => {
-    // The second call must not let go of somebody else's.
+  instrumented.set(tokens, providers.add(meterProvider))
+  return () => {
+    // A second call must not remove what a later instrument() has registered.
     if (stops.length === 0) return
-    for (const end of stops.splice(0)) end()
-    instrumented.get(tokens)?.delete(meterProvider)
+    for (const stop of stops.splice(0)) stop()
+    providers.delete(meterProvider)
   }
-  instrumented.set(tokens, (instrumented.get(tokens) ?? new Set()).add(meterProvider))
-  return stop
 }
 
 const instrumented = new WeakMap<ObservableManager, Set<MeterProvider>>()
 
-// Every check would count twice.
-function assertFirst(tokens: ObservableManager, provider: MeterProvider): void {
-  if (instrumented.get(tokens)?.has(provider) !== true) return
-  throw new TypeError(
-    'instrument() was called for this manager before: call the function that it returned first, or pass another meterProvider',
-  )
-}
-
-// By shape: the manager may come from another copy of this package.
-function assertManager(tokens: ObservableManager): void {
-  if (typeof tokens?.observe === 'function' && readInternals(tokens) !== null) return
-  throw new TypeError(
-    'instrument() takes a TokenManager; for chooseManager(), instrument each of the managers',
-  )
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof (value as Record<string, unknown> | null | undefined)?.[name] === 'function'
 }
 
 // In seconds. A check of a known token takes microseconds, a round trip to a store up to JWT_REVOCATION_TIMEOUT.
@@ -110,185 +106,195 @@ const BOUNDARIES = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]
 
-type Instruments = ReturnType<typeof createInstruments>
+function createTimer(
+  meter: Meter,
+  name: string,
+  description: string,
+): (ms: number, attributes: Attributes) => void {
+  const advice = { explicitBucketBoundaries: BOUNDARIES }
+  const histogram = meter.createHistogram(name, { unit: 's', description, advice })
+  return (ms, attributes) => histogram.record(ms / 1000, attributes)
+}
 
-function createInstruments(meter: Meter, own: Attributes) {
-  const count = (name: string, unit: string, description: string): ((attributes?: Attributes) => void) => {
-    const counter = meter.createCounter(name, { unit, description })
-    return (attributes) => counter.add(1, { ...own, ...attributes })
-  }
-  // For what is rare: an alert sees the first one only if there was a zero before.
-  const countFromZero: typeof count = (name, unit, description) => {
-    meter.createCounter(name, { unit, description }).add(0, own)
-    return count(name, unit, description)
-  }
-  const time = (name: string, description: string): ((ms: number, attributes: Attributes) => void) => {
-    const advice = { explicitBucketBoundaries: BOUNDARIES }
-    const histogram = meter.createHistogram(name, { unit: 's', description, advice })
-    return (ms, attributes) => histogram.record(ms / 1000, { ...own, ...attributes })
-  }
-  const gauge = (name: string, unit: string, description: string) =>
-    meter.createObservableGauge(name, { unit, description })
-
+function createCheckMetrics(meter: Meter, own: Attributes) {
   const checks = meter.createCounter('tokenlib.checks', { unit: '{check}', description: 'Checks of tokens' })
-  const timeCheck = time('tokenlib.check.duration', 'Duration of checks, without those of the fast lane')
-  const timeStoreCall = time('tokenlib.store.call.duration', 'Duration of calls of the store')
-  const fresh = gauge(
-    'tokenlib.replica.fresh',
-    '{replica}',
-    '1 if the replica answers from memory, otherwise 0',
-  )
-  const age = gauge('tokenlib.replica.age', 's', 'Time since the last complete read of the replica was sent')
-  const bound = gauge('tokenlib.replica.bound', 's', 'Age up to which the replica is fresh')
-  const entries = gauge('tokenlib.replica.entries', '{revocation}', 'Revocations in the replica')
-  const passed = toCheckAttributes({ kind: 'request', lane: 'fast', outcome: 'accepted', code: null })
-  // To add to a counter takes longer than the fast lane does: those are added when metrics are collected.
-  let uncounted = 0
-  const countPassed = (): void => {
-    if (uncounted > 0) checks.add(uncounted, { ...own, ...passed })
-    uncounted = 0
+  const time = createTimer(meter, 'tokenlib.check.duration', 'Duration of checks, except in the fast lane')
+  // There are few kinds of results, so the attributes of each are built once.
+  const results = new Map<string, ReturnType<typeof createResult>>()
+  const toResult = (check: Omit<TokenCheck, 'durationMs' | 'sub'>) => {
+    const key = `${check.kind} ${check.lane} ${check.outcome} ${check.code}`
+    const result = results.get(key) ?? createResult(own, check)
+    results.set(key, result)
+    return result
   }
-
+  const passed = toResult({ kind: 'request', lane: 'fast', outcome: 'accepted', code: null })
   return {
-    recordCheck(check: TokenCheck): void {
-      if (check.lane === 'fast') return void uncounted++
-      const attributes = toCheckAttributes(check)
-      checks.add(1, { ...own, ...attributes })
-      const { 'tokenlib.check.lane': _, ...timed } = attributes
-      if (check.durationMs !== null) timeCheck(check.durationMs, timed)
+    record(check: TokenCheck): void {
+      const result = check.lane === 'fast' ? passed : toResult(check)
+      result.uncounted++
+      if (check.durationMs !== null) time(check.durationMs, result.timed)
     },
-    recordStoreCall: timeStoreCall,
-    countLogin: count('tokenlib.logins', '{login}', 'Log-ins'),
-    countLogout: count('tokenlib.logouts', '{logout}', 'Log-outs'),
-    countIssued: count('tokenlib.issued_tokens', '{token}', 'Tokens that were created'),
-    countRefresh: count('tokenlib.refreshes', '{refresh}', 'New tokens for a refresh token'),
-    countRepeat: count(
-      'tokenlib.refresh.repeats',
-      '{repeat}',
-      'Refresh tokens that were exchanged again, from elsewhere or late',
-    ),
-    countReuse: countFromZero(
-      'tokenlib.reuses',
-      '{reuse}',
-      'Refresh tokens that were used again, which ends the session',
-    ),
-    countRevocation: count('tokenlib.revocations', '{revocation}', 'Revocations that the store has taken'),
-    countDataLoss: countFromZero(
-      'tokenlib.store.data_losses',
-      '{loss}',
-      'Losses of data that the store noticed',
-    ),
-    countReplicaChange: count('tokenlib.replica.changes', '{change}', 'Changes of the state of the replica'),
-    countKeyLoad: count('tokenlib.key.loads', '{load}', 'Loads of the keys of an issuer'),
-    /** Reads what is not recorded at once whenever metrics are collected; returns a function that ends that. */
-    watchCollections(read: ManagerInternals['readReplica']): () => void {
-      const gauges = [fresh, age, bound, entries]
-      const observe: Parameters<Meter['addBatchObservableCallback']>[0] = (result) => {
-        countPassed()
-        const state = read()
-        if (state === null) return
-        result.observe(fresh, state.isFresh ? 1 : 0, own)
-        if (state.ageMs !== null) result.observe(age, state.ageMs / 1000, own)
-        result.observe(bound, state.boundMs / 1000, own)
-        result.observe(entries, state.entries, own)
-      }
-      meter.addBatchObservableCallback(observe, gauges)
-      return () => {
-        countPassed()
-        meter.removeBatchObservableCallback(observe, gauges)
+    // Adding to a counter takes longer than the fast lane does, so checks are added when metrics are collected.
+    countAll: (): void => {
+      for (const result of results.values()) {
+        if (result.uncounted > 0) checks.add(result.uncounted, result.counted)
+        result.uncounted = 0
       }
     },
   }
 }
 
-function toCheckAttributes(check: Pick<TokenCheck, 'kind' | 'lane' | 'outcome' | 'code'>): Attributes {
-  const { kind, lane, outcome, code } = check
+function createResult(
+  own: Attributes,
+  { kind, lane, outcome, code }: Omit<TokenCheck, 'durationMs' | 'sub'>,
+) {
   const isError = outcome === 'refused' || outcome === 'unavailable' || outcome === 'failed'
-  return {
+  const timed: Attributes = {
+    ...own,
     'tokenlib.check.kind': kind,
-    'tokenlib.check.lane': lane,
     'tokenlib.check.outcome': outcome,
     ...(isError && { 'error.type': code ?? OTHER }),
   }
+  return { timed, counted: { ...timed, 'tokenlib.check.lane': lane }, uncounted: 0 }
 }
 
-// Only where the token is that of whoever sent the request.
+// Only where the token belongs to the sender of the request.
 const OF_SENDER: ReadonlySet<CheckKind> = new Set(['request', 'upgrade', 'message'])
-
-function setUser({ kind, sub }: TokenCheck): void {
-  if (sub !== null && OF_SENDER.has(kind)) trace.getActiveSpan()?.setAttribute('user.id', sub)
-}
 
 // Semantic conventions for database spans: INTERNAL for what runs in memory of the same process.
 const IN_PROCESS: ReadonlySet<string> = new Set(['memory', 'sqlite'])
 
-interface CallRecorder {
-  readonly own: Attributes
-  readonly toErrorType: ErrorTypes
-  readonly record: (ms: number, attributes: Attributes) => void
-}
-
-function followStoreCall(
+function createStoreCalls(
+  meter: Meter,
   tracer: Tracer,
-  { operation, system }: StoreCall,
-  { own, toErrorType, record }: CallRecorder,
-): StoreCallObserver {
-  const attributes = { 'db.system.name': system ?? OTHER, 'db.operation.name': operation }
-  const kind = IN_PROCESS.has(system ?? '') ? SpanKind.INTERNAL : SpanKind.CLIENT
-  const active = context.active()
-  const span = tracer.startSpan(
-    `${operation} tokenlib`,
-    { kind, attributes: { ...own, ...attributes } },
-    active,
-  )
-  return {
-    // Spans of the instrumentation of the driver become children of this one.
-    run: (start) => context.with(trace.setSpan(active, span), start),
-    end({ durationMs, error }) {
-      const failed = error === null ? {} : { 'error.type': toErrorType(error) }
-      // No text: that of a driver may show an address, a statement or a value.
-      if (error !== null) span.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR })
-      span.end()
-      record(durationMs, { ...attributes, ...failed })
-    },
+  own: Attributes,
+  toErrorType: ErrorTypes,
+): (call: StoreCall) => StoreCallObserver {
+  const time = createTimer(meter, 'tokenlib.store.call.duration', 'Duration of calls of the store')
+  return ({ operation, system }) => {
+    const kind = IN_PROCESS.has(system ?? '') ? SpanKind.INTERNAL : SpanKind.CLIENT
+    const attributes = { ...own, 'db.system.name': system ?? OTHER, 'db.operation.name': operation }
+    const active = context.active()
+    const span = tracer.startSpan(`${operation} tokenlib`, { kind, attributes }, active)
+    return {
+      // Spans of the instrumentation of the driver become children of this one.
+      run: (start) => context.with(trace.setSpan(active, span), start),
+      end({ durationMs, error }) {
+        const failed = error === null ? null : { 'error.type': toErrorType(error) }
+        // Without the message: a driver's may show an address, a statement or a value.
+        if (failed !== null) span.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR })
+        span.end()
+        time(durationMs, failed === null ? attributes : { ...attributes, ...failed })
+      },
+    }
   }
 }
 
-function countEvents(
+/** Observes the replica whenever metrics are collected. Returns a function that stops it. */
+function watchReplica(
+  meter: Meter,
+  own: Attributes,
   tokens: ObservableManager,
-  instruments: Instruments,
-  toErrorType: ErrorTypes,
-): (() => void)[] {
-  const { countReplicaChange, countKeyLoad } = instruments
-  return [
-    tokens.on('issued', ({ type }) => instruments.countIssued({ 'tokenlib.token.type': type })),
-    tokens.on('loggedIn', () => instruments.countLogin()),
-    tokens.on('rejected', ({ code }) => {
-      // Everything else that is refused is a check.
-      if (code === 'SESSION_LIMIT_REACHED') instruments.countLogin({ 'error.type': code })
-    }),
-    tokens.on('loginFailed', ({ reason }) => {
-      // A limit of sessions is counted where it refuses, whoever asked for the pair.
-      if (reason !== 'sessionLimit') instruments.countLogin({ 'error.type': reason })
-    }),
-    tokens.on('loggedOut', () => instruments.countLogout()),
-    tokens.on('refreshed', ({ outcome }) =>
-      instruments.countRefresh({ 'tokenlib.refresh.outcome': outcome }),
-    ),
-    tokens.on('refreshRepeated', ({ isElsewhere }) =>
-      instruments.countRepeat({ 'tokenlib.refresh.is_elsewhere': isElsewhere }),
-    ),
-    tokens.on('reuseDetected', () => instruments.countReuse()),
-    tokens.on('revoked', ({ kind, reason }) =>
-      instruments.countRevocation({ 'tokenlib.revocation.kind': kind, 'tokenlib.revocation.reason': reason }),
-    ),
-    tokens.on('storeLostData', () => instruments.countDataLoss()),
-    tokens.on('replicaStale', () => countReplicaChange({ 'tokenlib.replica.change': 'stale' })),
-    tokens.on('replicaFresh', () => countReplicaChange({ 'tokenlib.replica.change': 'fresh' })),
-    tokens.on('replicaReset', () => countReplicaChange({ 'tokenlib.replica.change': 'reset' })),
-    tokens.on('keysLoaded', ({ issuer }) => countKeyLoad({ 'tokenlib.issuer': issuer })),
-    tokens.on('keysFailed', ({ issuer, cause }) =>
-      countKeyLoad({ 'tokenlib.issuer': issuer, 'error.type': toErrorType(cause) }),
-    ),
-  ]
+  onCollect: () => void,
+): () => void {
+  const gauge = (name: string, unit: string, description: string) =>
+    meter.createObservableGauge(`tokenlib.replica.${name}`, { unit, description })
+  const fresh = gauge('fresh', '{replica}', '1 if the replica answers from memory, otherwise 0')
+  const age = gauge('age', 's', 'Time since the last complete read of the replica was sent')
+  const bound = gauge('bound', 's', 'Age up to which the replica is fresh')
+  const entries = gauge('entries', '{revocation}', 'Revocations in the replica')
+  const gauges = [fresh, age, bound, entries]
+  const observe: Parameters<Meter['addBatchObservableCallback']>[0] = (result) => {
+    onCollect()
+    const state = internalsOf(tokens).readReplica()
+    if (state === null) return
+    result.observe(fresh, state.isFresh ? 1 : 0, own)
+    if (state.ageMs !== null) result.observe(age, state.ageMs / 1000, own)
+    result.observe(bound, state.boundMs / 1000, own)
+    result.observe(entries, state.entries, own)
+  }
+  meter.addBatchObservableCallback(observe, gauges)
+  return () => {
+    onCollect()
+    meter.removeBatchObservableCallback(observe, gauges)
+  }
+}
+
+type Listeners = { readonly [Name in TokenEventName]?: TokenListener<Name> }
+
+function createListeners(meter: Meter, own: Attributes, toErrorType: ErrorTypes): Listeners {
+  const counter = (name: string, unit: string, description: string) => {
+    const created = meter.createCounter(`tokenlib.${name}`, { unit, description })
+    return (attributes?: Attributes, value = 1) => created.add(value, { ...own, ...attributes })
+  }
+  const issued = counter('issued_tokens', '{token}', 'Tokens that were created')
+  const login = counter('logins', '{login}', 'Logins')
+  const logout = counter('logouts', '{logout}', 'Logouts')
+  const refresh = counter('refreshes', '{refresh}', 'New tokens for a refresh token')
+  const repeat = counter(
+    'refresh.repeats',
+    '{repeat}',
+    'Refresh tokens exchanged again, from elsewhere or late',
+  )
+  const reuse = counter('reuses', '{reuse}', 'Refresh tokens that were used again, which ends the session')
+  const revocation = counter('revocations', '{revocation}', 'Revocations that the store has taken')
+  const dataLoss = counter('store.data_losses', '{loss}', 'Losses of data that the store noticed')
+  const replica = counter('replica.changes', '{change}', 'Changes of the state of the replica')
+  const keyLoad = counter('key.loads', '{load}', 'Loads of the keys of an issuer')
+  // These are rare: an alert sees the first one only if there was a zero before.
+  reuse({}, 0)
+  dataLoss({}, 0)
+  return {
+    issued: ({ type }) => issued({ 'tokenlib.token.type': type }),
+    loggedIn: () => login(),
+    // Everything else that is refused is a check. The session limit is counted here, and not as a failed login: not every
+    // login is one of the session routes.
+    rejected: ({ code }) => code === 'SESSION_LIMIT_REACHED' && login({ 'error.type': code }),
+    loginFailed: ({ reason }) => reason !== 'sessionLimit' && login({ 'error.type': reason }),
+    loggedOut: () => logout(),
+    refreshed: ({ outcome }) => refresh({ 'tokenlib.refresh.outcome': outcome }),
+    refreshRepeated: ({ isElsewhere }) => repeat({ 'tokenlib.refresh.is_elsewhere': isElsewhere }),
+    reuseDetected: () => reuse(),
+    revoked: ({ kind, reason }) =>
+      revocation({ 'tokenlib.revocation.kind': kind, 'tokenlib.revocation.reason': reason }),
+    storeLostData: () => dataLoss(),
+    replicaStale: () => replica({ 'tokenlib.replica.change': 'stale' }),
+    replicaFresh: () => replica({ 'tokenlib.replica.change': 'fresh' }),
+    replicaReset: () => replica({ 'tokenlib.replica.change': 'reset' }),
+    keysLoaded: ({ issuer }) => keyLoad({ 'tokenlib.issuer': issuer }),
+    keysFailed: ({ issuer, cause }) =>
+      keyLoad({ 'tokenlib.issuer': issuer, 'error.type': toErrorType(cause) }),
+  }
+}
+
+// Semantic conventions: the value where there is none of low cardinality.
+const OTHER = '_OTHER'
+// Our codes, and those of Node, PostgreSQL and most drivers.
+const CODE = /^[A-Z0-9][A-Z0-9_]{1,39}$/
+// However many a driver may have.
+const MAX_ERROR_TYPES = 100
+// `fetch` hides the error of the network below one of its own.
+const MAX_CAUSES = 4
+
+type ErrorTypes = (error: unknown) => string
+
+// Returns the `error.type` of an error: one of a limited number of codes, never a text that a client can choose.
+function createErrorTypes(): ErrorTypes {
+  const known = new Set<string>()
+  const toBounded = (code: string): string => {
+    if (known.has(code)) return code
+    if (!CODE.test(code) || known.size >= MAX_ERROR_TYPES) return OTHER
+    known.add(code)
+    return code
+  }
+  // The code of what caused an error of ours, if it has one, says more than our own.
+  return (error) => {
+    let cause = isTokenError(error) ? error.cause : error
+    for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth++) {
+      const { code } = cause as { readonly code?: unknown }
+      if (typeof code === 'string') return toBounded(code)
+      cause = cause.cause
+    }
+    return isTokenError(error) ? toBounded(error.code) : OTHER
+  }
 }

@@ -144,6 +144,12 @@ export function unchecked<Value>(expected = 'given'): Kind<Value> {
   return kindOf(expected, () => true)
 }
 
+/** A valid `Date`. */
+export const date: Kind<Date> = kindOf(
+  'a valid Date',
+  (value) => value instanceof Date && !Number.isNaN(value.getTime()),
+)
+
 /** A whole number in a range. */
 export function count(minimum: number, maximum: number = Number.MAX_SAFE_INTEGER): Kind<number> {
   const isLimited = maximum < Number.MAX_SAFE_INTEGER

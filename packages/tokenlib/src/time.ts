@@ -9,7 +9,7 @@ export function monotonicNow(): number {
   return performance.now()
 }
 
-/** A clock that throws instead of returning `NaN`, with which every comparison is false, also that of an expiry. */
+/** A clock that throws instead of returning `NaN`: every comparison with `NaN` is false, so nothing would expire. */
 export function createCheckedClock(clock: Clock): Clock {
   return () => {
     const now = clock()

@@ -1,4 +1,4 @@
-import { IS_WORKERD, readBytes, readJsonObject, withFairDeadline } from 'tokenlib/kit'
+import { IS_WORKERD, readBytes, readJsonObject, withDeadline } from 'tokenlib/kit'
 import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
 
 /** What is passed to `fetch` with each request. */
@@ -42,10 +42,11 @@ export async function fetchBeforeDeadline<Value>(
   const { origin } = new URL(configuredUrl)
   const loading = load((url) => fetchJson(url, origin, rules, controller.signal))
   try {
-    return await withFairDeadline(
+    return await withDeadline(
       loading,
       rules.timeoutMs,
       () => new Error(`No complete answer of ${origin} within ${rules.timeoutMs} ms`),
+      true,
     )
   } finally {
     // Also ends bodies that nobody reads: they would keep their connections.

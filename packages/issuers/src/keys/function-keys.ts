@@ -6,7 +6,7 @@ import {
   type KeyLoader,
   parseJwkText,
   type SourceKeys,
-  withFairDeadline,
+  withDeadline,
 } from 'tokenlib/kit'
 import {
   bindKeySet,
@@ -55,10 +55,11 @@ export function createFunctionKeys(findKeys: KeyFunction, parts: KeyParts): Sour
     createKeyCache({
       ...parts,
       load: async (previous) => {
-        const answer = await withFairDeadline(
+        const answer = await withDeadline(
           Promise.resolve(findKeys(header, issuer)),
           timing.timeoutMs,
           () => new Error(`The key function did not answer within ${timing.timeoutMs} ms`),
+          true,
         )
         return toKeySet(answer, header, { algorithms, previous })
       },

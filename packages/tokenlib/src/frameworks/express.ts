@@ -3,10 +3,10 @@ import type { ErrorRequestHandler, NextFunction, Request, RequestHandler, Respon
 import { nodeRequestReader } from '../http/request-source.js'
 import { createEnforcer, createInjector, type Dependencies } from '../requests/dependencies.js'
 import { createErrorAnswers, type ErrorResponseOptions } from '../requests/error-response.js'
-import type { MountableRoutes } from '../routes/router.js'
-import type { RefreshingManager } from '../sessions/implicit-refresh.js'
-import { createMiddleware, mountMiddleware, type NodeMiddleware } from './node-bridge.js'
-import { refreshMiddleware } from './node-refresh.js'
+import { createMiddleware } from './node-bridge.js'
+
+export { mount } from './node-bridge.js'
+export { implicitRefresh } from './node-refresh.js'
 
 /** Middleware that leaves the type of the request open, so that Express infers parameters and body as usual. */
 export type ExpressMiddleware = (
@@ -80,27 +80,4 @@ export function handleErrors(options?: ErrorResponseOptions): ErrorRequestHandle
 /** Adds `Set-Cookie` values to a response, and keeps the ones it has. */
 export function sendCookies(res: Pick<Response, 'append'>, cookies: readonly string[]): void {
   res.append('Set-Cookie', [...cookies])
-}
-
-/** Middleware that answers what is below the path of the routes, and passes on the rest. */
-export function mount(routes: MountableRoutes): NodeMiddleware<Request> {
-  return mountMiddleware(routes, (req: Request) => ({
-    url: assertPrefix(routes, req),
-    origin: `${req.protocol}://${req.get('host') ?? ''}`,
-    ip: req.ip,
-    body: req.body as unknown,
-  }))
-}
-
-// `app.use('/api', mount(routes))` looks as if the routes moved; they would never be found there.
-function assertPrefix({ path }: MountableRoutes, { baseUrl, url, originalUrl }: Request): string {
-  if (baseUrl === '' || path.startsWith(baseUrl) || !`${url}/`.startsWith(`${path}/`)) return originalUrl
-  throw new TypeError(
-    `The routes are at ${path}, and mount() is used below ${baseUrl}: give them the path ${baseUrl}${path}`,
-  )
-}
-
-/** Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the response. */
-export function implicitRefresh(tokens: RefreshingManager): NodeMiddleware<Request> {
-  return refreshMiddleware(tokens)
 }

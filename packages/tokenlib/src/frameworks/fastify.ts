@@ -17,7 +17,7 @@ import type {
 } from 'fastify'
 import type { TokenConfig } from '../config/config.js'
 import { type WrappedRequest, wrappedRequestReader } from '../http/node-view.js'
-import { assertOptions } from '../options.js'
+import { flag, parseOptions } from '../options.js'
 import {
   createEnforcer,
   createInjector,
@@ -171,10 +171,10 @@ export function describeSecurity(
   config: TokenConfig,
   options: { readonly everyRoute?: boolean } = {},
 ): void {
-  assertOptions('describeSecurity()', options, { everyRoute: true })
+  const { everyRoute = false } = parseOptions('describeSecurity()', options, { everyRoute: flag })
   app.addHook('onRoute', (route) => {
     const type = readTokenType(route)
-    if (options.everyRoute !== true && type === null) return
+    if (!everyRoute && type === null) return
     // What the route says itself stands; what a context around this one said does not.
     const stated = (route.schema as { readonly security?: object } | undefined)?.security
     if (stated !== undefined && !described.has(stated)) return

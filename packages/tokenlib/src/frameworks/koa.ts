@@ -129,7 +129,7 @@ export interface LayeredRouter {
 const OWN = Symbol.for('tokenlib:koa-middleware')
 const checked = new WeakMap<LayeredRouter, number>()
 
-/** Makes the middleware of `enforce` and `inject` known to the check of routers. */
+// Makes the middleware of `enforce` and `inject` known to the check of routers.
 function markOwn<Middleware extends object>(middleware: Middleware): Middleware {
   return Object.defineProperty(middleware, OWN, { value: true })
 }
@@ -165,26 +165,28 @@ function assertRouterOf(ctx: object): void {
   checked.set(router, router.stack.length)
 }
 
-/** `layers` are those with one middleware. An exclusive router runs only the last layer that matches: the route. */
+// `layers` are those with one middleware. An exclusive router runs only the last layer that matches: the route.
 function assertNotBypassed(layers: readonly Layer[], route: Layer, isExclusive: boolean): void {
-  const spellings = spell(route)
-  const matches = (path: string, { regexp }: Layer): boolean => regexp.test(path)
-  // Several layers may share the spellings of a path. What a regular expression matches is not known: one layer must
-  // run for every path.
-  const open =
-    typeof route.path === 'string'
-      ? spellings.filter((path) => !layers.some((layer) => matches(path, layer)))
-      : layers.some((layer) => spellings.every((path) => matches(path, layer)))
-        ? []
-        : spellings
-  const runsForNone = typeof route.path === 'string' && open.length === spellings.length
-  if (runsForNone && !layers.some((layer) => isMeantFor(layer, route))) return
-  if (open.length === 0 && !isExclusive) return
+  const open = findOpen(layers, route)
+  if (open === null || (open.length === 0 && !isExclusive)) return
   const example = typeof route.path === 'string' && open.length > 0 ? `, for example as ${open[0]}` : ''
   throw new TypeError(
     `The route ${String(route.path)} can be reached without the enforce() or inject() of router.use()${example}: ` +
       'put it on the route itself',
   )
+}
+
+// The spellings of a path that no layer runs for; `null` for a route that the layers are not meant for.
+function findOpen(layers: readonly Layer[], route: Layer): readonly string[] | null {
+  const spellings = spell(route)
+  if (typeof route.path !== 'string') {
+    // What a regular expression matches is not known: one layer must run for every path.
+    const isGuarded = layers.some(({ regexp }) => spellings.every((path) => regexp.test(path)))
+    return isGuarded ? [] : spellings
+  }
+  const open = spellings.filter((path) => !layers.some(({ regexp }) => regexp.test(path)))
+  const isUnrelated = open.length === spellings.length && !layers.some((layer) => isMeantFor(layer, route))
+  return isUnrelated ? null : open
 }
 
 // `router.use('/', middleware)` and `router.use('/admin/', middleware)` match that one path, and none below it.

@@ -131,26 +131,42 @@ function toError(thrown: unknown): object {
     : new Error('A value that is not an error was thrown', { cause: thrown })
 }
 
-// Express and the middleware of Fastify keep the URL here when they take a prefix off.
-type RoutedMessage = IncomingMessage & { readonly originalUrl?: string; readonly body?: unknown }
-
-const readNodeFacts = (req: RoutedMessage): NodeRequestFacts => ({
-  url: req.originalUrl ?? req.url ?? '/',
-  ip: toRequestView(req).ip,
-  body: req.body,
-})
+// What Express, or the middleware of Fastify, adds to a request.
+interface RoutedMessage extends IncomingMessage {
+  /** The URL before a router took a prefix off. */
+  readonly originalUrl?: string
+  readonly baseUrl?: string
+  /** Follows `trust proxy`. */
+  readonly protocol?: string
+  readonly body?: unknown
+}
 
 /** Middleware that answers what is below the path of the routes, and passes on the rest. */
-export function mountMiddleware<Req extends IncomingMessage = IncomingMessage>(
-  routes: MountableRoutes,
-  readFacts: (req: Req) => NodeRequestFacts = readNodeFacts,
-): NodeMiddleware<Req> {
+export function mount(routes: MountableRoutes): NodeMiddleware {
   const answer = createNodeMount(routes)
-  return createMiddleware(async (req, res) => {
-    const response = await answer(req, res, readFacts(req))
+  return createMiddleware(async (req: RoutedMessage, res: ServerResponse) => {
+    const { url = '/', originalUrl = url, protocol, headers, body } = req
+    assertPrefix(routes, req)
+    const response = await answer(req, res, {
+      url: originalUrl,
+      origin: protocol && `${protocol}://${headers.host ?? ''}`,
+      // Not before it is needed: most requests are not for the routes.
+      get ip() {
+        return toRequestView(req).ip
+      },
+      body,
+    })
     if (response !== null) await sendFetchResponse(response, res)
     return response !== null
   })
+}
+
+// `app.use('/api', mount(routes))` looks as if the routes moved; they would never be found there.
+function assertPrefix({ path }: MountableRoutes, { baseUrl = '', url }: RoutedMessage): void {
+  if (baseUrl === '' || path.startsWith(baseUrl) || !`${url}/`.startsWith(`${path}/`)) return
+  throw new TypeError(
+    `The routes are at ${path}, and mount() is used below ${baseUrl}: give them the path ${baseUrl}${path}`,
+  )
 }
 
 function toBody(

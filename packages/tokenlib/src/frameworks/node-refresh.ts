@@ -22,7 +22,7 @@ export function createNodeRefresh(
  * Middleware that refreshes the session of a request whose access cookie has expired, and sends the new cookies with the
  * response.
  */
-export function refreshMiddleware(tokens: RefreshingManager): NodeMiddleware {
+export function implicitRefresh(tokens: RefreshingManager): NodeMiddleware {
   const refresh = createNodeRefresh(tokens)
   return createMiddleware(async (req, res) => {
     await refresh(toRequestView(req), res)

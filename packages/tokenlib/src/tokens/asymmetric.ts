@@ -40,7 +40,7 @@ function isEncrypted(material: KeyMaterial): boolean {
   )
 }
 
-/** The public key, or `ConfigurationError`; a private key in its place is refused, not converted. */
+/** The public key, or `ConfigurationError`. Refuses a private key instead of converting it. */
 export function importPublicKey(field: string, material: KeyMaterial): NodeKey {
   return importKey(field, material, 'public')
 }
@@ -105,7 +105,7 @@ const PSS_IDENTIFIER = Buffer.of(6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1,
 const ALGORITHM_END = 32
 const SEQUENCE = 0x30
 
-// Whether PEM text is an RSASSA-PSS key with parameters; `null` if it is no such key.
+// Whether PEM text is an RSASSA-PSS key with parameters; `null` for other keys.
 function readPssParameters(source: unknown): boolean | null {
   const [, base64] = /-----BEGIN (?:PUBLIC|PRIVATE) KEY-----([^-]*)-----END/.exec(String(source)) ?? []
   return base64 === undefined ? null : hasPssParameters(Buffer.from(base64, 'base64'))

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../encoding.js'
-import type { OptionNames } from '../options.js'
+import { type OptionKinds, unchecked } from '../options.js'
 import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
 import { assertExtraClaims, assertSerializable, type ClaimsSchema } from './extra-claims.js'
 import { createId, createTimedId, type RandomBytes } from './ids.js'
@@ -15,7 +15,7 @@ import { isScope, parseScopes } from './scopes.js'
 
 /** The options of one token; each replaces the configured value for this token. */
 export interface CreateTokenOptions {
-  /** Access tokens only, since a refresh token does not prove a log-in: fresh until it expires, or for a duration. Default `false`. */
+  /** Access tokens only, since a refresh token does not prove a login: fresh until it expires, or for a duration. Default `false`. */
   readonly fresh?: boolean | Duration
   /** How long the token lives; `false` makes one that never expires. */
   readonly expiresIn?: Duration | false
@@ -34,16 +34,16 @@ export interface CreateTokenOptions {
 /** The options of a refresh token; `fresh` would have no effect. */
 export type RefreshTokenOptions = Omit<CreateTokenOptions, 'fresh'>
 
-/** The names of `CreateTokenOptions`. */
-export const TOKEN_OPTIONS: OptionNames<CreateTokenOptions> = {
-  fresh: true,
-  expiresIn: true,
-  expiresAt: true,
-  scopes: true,
-  audience: true,
-  issuer: true,
-  notBefore: true,
-  headers: true,
+/** The names of `CreateTokenOptions`; `createClaims` checks the values, since some do not come from a caller. */
+export const TOKEN_OPTIONS: OptionKinds<CreateTokenOptions> = {
+  fresh: unchecked(),
+  expiresIn: unchecked(),
+  expiresAt: unchecked(),
+  scopes: unchecked(),
+  audience: unchecked(),
+  issuer: unchecked(),
+  notBefore: unchecked(),
+  headers: unchecked(),
 }
 
 /** What the application passes to make a token: the user's identifier, and extra claims. */
@@ -83,14 +83,14 @@ export interface CreationContext {
   readonly session: SessionClaims | null
 }
 
-/** What every token of a session carries from the log-in on. */
+/** What every token of a session carries from the login on. */
 export interface CarriedClaims {
   /** Left out, each token gets a CSRF value of its own. */
   readonly csrf?: string | undefined
   readonly remember?: boolean | undefined
 }
 
-/** The place of a refresh token among those of its session. */
+/** The place of a refresh token in its session. */
 export interface Lineage {
   readonly generation: number
   /** The `jti` of the token it was exchanged for; `ROOT` for the first. */
@@ -127,8 +127,13 @@ export function createClaims(
   const ownExpiry = toExpiry(iat, options, rules.expires)
   const nbf = options.notBefore === undefined ? null : toNotBefore(iat, options.notBefore, ownExpiry)
   const exp = session?.limitExpiry === undefined ? ownExpiry : session.limitExpiry(type, iat, ownExpiry)
-  const issuer = options.issuer === undefined ? rules.issuer : parseIssuer(options.issuer)
-  const audience = options.audience === undefined ? rules.audience : parseAudience(options.audience)
+  const { issuer = rules.issuer, audience = rules.audience } = options
+  if (options.issuer !== undefined && !isNonEmptyString(issuer)) {
+    throw new TypeError('issuer must be a non-empty string')
+  }
+  if (options.audience !== undefined && !isStringOrList(audience)) {
+    throw new TypeError('audience must be a string or a list of strings')
+  }
   const claims: Record<string, unknown> = {
     // Without the setter of Object.prototype, `__proto__` is a claim like any other.
     __proto__: EMPTY_PROTOTYPE,
@@ -141,7 +146,10 @@ export function createClaims(
   if (exp !== null) claims['exp'] = exp
   if (issuer !== null) claims['iss'] = issuer
   if (audience !== null) claims['aud'] = audience
-  if (type === 'access') claims['fresh'] = toFreshness(iat, options.fresh)
+  if (type === 'access') {
+    const { fresh = false } = options
+    claims['fresh'] = typeof fresh === 'boolean' ? fresh : iat + toWholeSeconds('fresh', fresh)
+  }
   if (rules.csrf) claims['csrf'] = session?.csrf ?? createId(random)
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
@@ -227,10 +235,6 @@ function toNotBefore(iat: number, notBefore: Date | Duration, exp: number | null
   return nbf
 }
 
-function toFreshness(iat: number, fresh: boolean | Duration = false): boolean | number {
-  return typeof fresh === 'boolean' ? fresh : iat + toWholeSeconds('fresh', fresh)
-}
-
 function toWholeSeconds(option: string, duration: Duration): number {
   let seconds: number
   try {
@@ -250,14 +254,4 @@ function toScopes(scopes: readonly string[] | string): readonly string[] {
     throw new TypeError('scopes must be a list of non-empty strings without spaces')
   }
   return list
-}
-
-function parseIssuer(issuer: string): string {
-  if (!isNonEmptyString(issuer)) throw new TypeError('issuer must be a non-empty string')
-  return issuer
-}
-
-function parseAudience(audience: string | readonly string[]): string | readonly string[] {
-  if (!isStringOrList(audience)) throw new TypeError('audience must be a string or a list of strings')
-  return audience
 }

@@ -13,7 +13,7 @@ import {
 } from './algorithms.js'
 import type { Algorithm, WebCryptoKey } from './jose.js'
 
-/** What a signer is told beside what it has to sign. */
+/** What a signer gets in addition to the bytes. */
 export interface SignContext {
   readonly kid: string
   readonly algorithm: Algorithm
@@ -38,7 +38,7 @@ export interface ExternalSigner {
   sign(input: string): Promise<string>
   /** Rejects with `KeysUnavailableError` if the last signature failed and another attempt fails as well. */
   assertAvailable(): Promise<void>
-  /** Rejects with `KeysUnavailableError` unless it signs a text of so many characters that is no part of a token. */
+  /** Signs a text of this length that cannot be part of a token, or rejects with `KeysUnavailableError`. */
   probe(length: number): Promise<void>
 }
 
@@ -49,11 +49,20 @@ export interface SigningKey extends BoundKey {
 
 /** A signer for the public key that verifies its signatures. */
 export function createExternalSigner(source: SignFunction, key: BoundKey, timeoutMs: number): ExternalSigner {
+  const { kid, algorithm } = key
   let hasFailed = false
   let attempt: Promise<string> | null = null
   const sign = async (input: string): Promise<string> => {
+    const controller = new AbortController()
+    // Async, so that a signer that throws synchronously is handled like one that rejects.
+    const call = async (): Promise<unknown> =>
+      source(Buffer.from(input), { kid, algorithm, signal: controller.signal })
     try {
-      const answer = await callInTime(source, Buffer.from(input), key, timeoutMs)
+      const answer = await withDeadline(call(), timeoutMs, () => {
+        const reason = new Error(`The signer did not answer within ${timeoutMs} milliseconds`)
+        controller.abort(reason)
+        return reason
+      })
       const signature = readSignature(key, input, toBytes(answer))
       if (signature === null)
         throw new Error('The signer returned a signature that the public key does not verify')
@@ -88,22 +97,6 @@ const PROBE = 'tokenlib signer check'
 export async function signCompactAsync(key: SigningKey, input: string): Promise<string> {
   const signature = key.external === null ? createSignature(key, input) : await key.external.sign(input)
   return `${input}.${signature}`
-}
-
-function callInTime(
-  source: SignFunction,
-  input: Uint8Array,
-  { kid, algorithm }: BoundKey,
-  timeoutMs: number,
-): Promise<unknown> {
-  const controller = new AbortController()
-  // In an async function: what is thrown at once is an answer like any other.
-  const answer = (async () => source(input, { kid, algorithm, signal: controller.signal }))()
-  return withDeadline<unknown>(answer, timeoutMs, () => {
-    const reason = new Error(`The signer did not answer within ${timeoutMs} milliseconds`)
-    controller.abort(reason)
-    return reason
-  })
 }
 
 function toBytes(answer: unknown): Buffer {
@@ -170,8 +163,34 @@ export function isWebCryptoKey(value: unknown): value is WebCryptoKey {
   return Object.prototype.toString.call(value) === '[object CryptoKey]'
 }
 
-/** Throws `ConfigurationError` unless a `CryptoKey` is of a type and for an algorithm, and may be used for that. */
-export function assertWebCryptoKey(
+/** The `KeyObject` of a `CryptoKey` that may be extracted, or `ConfigurationError`. */
+export function fromWebCryptoKey(
+  field: string,
+  key: WebCryptoKey,
+  type: 'private' | 'public',
+  algorithm: Algorithm,
+): KeyObject {
+  assertWebCryptoKey(field, key, type, algorithm)
+  if (!key.extractable) {
+    throw new ConfigurationError(`${field} is a CryptoKey that cannot be extracted: pass a JWK or PEM text`)
+  }
+  try {
+    return KeyObject.from(key as never)
+  } catch {
+    // Not in every runtime.
+    throw new ConfigurationError(`${field} is a CryptoKey, which this runtime cannot import: pass a JWK`)
+  }
+}
+
+/** A function that signs with a private `CryptoKey`, or `ConfigurationError`. */
+export function createWebCryptoSigner(field: string, key: WebCryptoKey, algorithm: Algorithm): SignFunction {
+  assertWebCryptoKey(field, key, 'private', algorithm)
+  const parameters = toWebAlgorithm(algorithm)
+  return (input) => crypto.subtle.sign(parameters, key as never, input)
+}
+
+// A key must be of the type, may be used for that, and is for the algorithm.
+function assertWebCryptoKey(
   field: string,
   key: WebCryptoKey,
   type: 'private' | 'public',
@@ -184,66 +203,39 @@ export function assertWebCryptoKey(
   if (!key.usages.includes(usage)) {
     throw new ConfigurationError(`${field} is a CryptoKey whose "usages" do not include "${usage}"`)
   }
-  const { name, hash, namedCurve } = WEB_ALGORITHMS[algorithm] ?? {}
+  const { name, hash, namedCurve } = toWebAlgorithm(algorithm)
   const given = key.algorithm as { name: string; hash?: { name?: string }; namedCurve?: string }
-  if (given.name !== name || given.hash?.name !== hash || given.namedCurve !== namedCurve) {
-    throw new ConfigurationError(`${field} is a CryptoKey whose "algorithm" is not that of ${algorithm}`)
+  // An ECDSA key has a curve and no hash: that is chosen for each signature.
+  const isSame =
+    given.name === name &&
+    given.namedCurve === namedCurve &&
+    given.hash?.name === (namedCurve === undefined ? hash : undefined)
+  if (!isSame) {
+    throw new ConfigurationError(`${field} is a CryptoKey whose "algorithm" does not match ${algorithm}`)
   }
-}
-
-/** The `KeyObject` of a `CryptoKey` that may be extracted, or `ConfigurationError`. */
-export function fromWebCryptoKey(field: string, key: WebCryptoKey): KeyObject {
-  if (!key.extractable) {
-    throw new ConfigurationError(`${field} is a CryptoKey that cannot be extracted: pass a JWK or PEM text`)
-  }
-  try {
-    return KeyObject.from(key as never)
-  } catch {
-    // Not in every runtime.
-    throw new ConfigurationError(`${field} is a CryptoKey, which this runtime cannot import: pass a JWK`)
-  }
-}
-
-/** A function that signs with a private `CryptoKey`. */
-export function createWebCryptoSigner(key: WebCryptoKey, algorithm: Algorithm): SignFunction {
-  const parameters = WEB_ALGORITHMS[algorithm]?.parameters ?? ''
-  return (input) => crypto.subtle.sign(parameters, key as never, input)
 }
 
 interface WebAlgorithm {
   readonly name: string
   readonly hash?: string
   readonly namedCurve?: string
-  /** What `subtle.sign` is told. */
-  readonly parameters:
-    | string
-    | { readonly name: string; readonly hash?: string; readonly saltLength?: number }
+  readonly saltLength?: number
 }
 
-// No HMAC: a secret has no public part to check a signature with.
-const WEB_ALGORITHMS: Partial<Readonly<Record<Algorithm, WebAlgorithm>>> = {
-  RS256: rsa('SHA-256'),
-  RS384: rsa('SHA-384'),
-  RS512: rsa('SHA-512'),
-  PS256: pss('SHA-256', 32),
-  PS384: pss('SHA-384', 48),
-  PS512: pss('SHA-512', 64),
-  ES256: webEcdsa('P-256', 'SHA-256'),
-  ES384: webEcdsa('P-384', 'SHA-384'),
-  ES512: webEcdsa('P-521', 'SHA-512'),
-  EdDSA: { name: 'Ed25519', parameters: 'Ed25519' },
-  Ed25519: { name: 'Ed25519', parameters: 'Ed25519' },
+const WEB_CURVES: Readonly<Record<string, string>> = {
+  prime256v1: 'P-256',
+  secp384r1: 'P-384',
+  secp521r1: 'P-521',
 }
 
-function rsa(hash: string): WebAlgorithm {
-  return { name: 'RSASSA-PKCS1-v1_5', hash, parameters: 'RSASSA-PKCS1-v1_5' }
-}
-
-// RFC 7518 §3.5: the salt is as long as the hash.
-function pss(hash: string, saltLength: number): WebAlgorithm {
-  return { name: 'RSA-PSS', hash, parameters: { name: 'RSA-PSS', saltLength } }
-}
-
-function webEcdsa(namedCurve: string, hash: string): WebAlgorithm {
-  return { name: 'ECDSA', namedCurve, parameters: { name: 'ECDSA', hash } }
+// A public-key algorithm as WebCrypto calls it. There is no HMAC: a secret has no public part to check a signature with.
+function toWebAlgorithm(algorithm: Algorithm): WebAlgorithm {
+  const spec = ALGORITHMS[algorithm]
+  if (spec.family === 'eddsa') return { name: 'Ed25519' }
+  const hash = spec.hash.replace('sha', 'SHA-')
+  if (spec.family === 'ecdsa') return { name: 'ECDSA', hash, namedCurve: WEB_CURVES[spec.curve] as string }
+  // RFC 7518 §3.5: the salt is as long as the hash.
+  return spec.family === 'rsa-pss'
+    ? { name: 'RSA-PSS', hash, saltLength: Number(spec.hash.slice(3)) / 8 }
+    : { name: 'RSASSA-PKCS1-v1_5', hash }
 }

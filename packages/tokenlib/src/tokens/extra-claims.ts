@@ -85,16 +85,9 @@ function pick(source: object, isWanted: (name: string) => boolean): Record<strin
  * Throws a `TypeError` that names the claim unless JSON carries its value unchanged.
  *
  * `JSON.stringify` does not check that: it turns a `Date` into a string, a `Map` into `{}` and `NaN` into `null`, and
- * drops `undefined`.
+ * drops `undefined`. `parents` are the objects around the value, to detect cycles and measure depth.
  */
-export function assertSerializable(claim: string, value: unknown): void {
-  assertValue(claim, value, NO_PARENTS)
-}
-
-const NO_PARENTS: readonly object[] = []
-
-// `parents` are the objects around the value, to detect cycles and measure depth.
-function assertValue(path: string, value: unknown, parents: readonly object[]): void {
+export function assertSerializable(path: string, value: unknown, parents: readonly object[] = NONE): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return
   if (Number.isFinite(value)) return
   if (typeof value !== 'object') throw notSerializable(typeName(value), path)
@@ -108,18 +101,20 @@ function assertValue(path: string, value: unknown, parents: readonly object[]): 
   const around = [...parents, value]
   if (Array.isArray(value)) {
     // By index: forEach and for...in pass over holes, which JSON would write as null.
-    for (let at = 0; at < value.length; at++) assertValue(`${path}[${at}]`, value[at], around)
+    for (let at = 0; at < value.length; at++) assertSerializable(`${path}[${at}]`, value[at], around)
     if (Object.keys(value).length > value.length) throw notSerializable('Array with other members', path)
     return
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  // Plain objects, those of other realms included, and payloads.
+  // Plain objects, also of other realms, and payloads.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
     throw notSerializable(typeName(value), path)
   }
   if (Object.getOwnPropertySymbols(value).length > 0) throw notSerializable('symbol', path)
-  for (const [name, member] of Object.entries(value)) assertValue(`${path}.${name}`, member, around)
+  for (const [name, member] of Object.entries(value)) assertSerializable(`${path}.${name}`, member, around)
 }
+
+const NONE: readonly object[] = []
 
 function notSerializable(type: string, path: string): TypeError {
   return new TypeError(`Object of type ${type} is not JSON serializable (claim "${path}")`)

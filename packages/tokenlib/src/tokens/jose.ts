@@ -101,26 +101,35 @@ export function assertJwkUse(
 /** The longest `kid` that is accepted. */
 export const MAX_KID_LENGTH = 128
 
+/** What a `kid` must be, for error messages. */
+export const KID_FORM: string = `a string of 1 to ${MAX_KID_LENGTH} characters`
+
+/** Whether a value can be a `kid`. */
+export function isKid(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_KID_LENGTH
+}
+
 /** The `kid` of a key: the one its JWK names, or else one derived from the key itself. */
 export function toKid(field: string, material: unknown, key: NodeKey): string {
   const kid = isJwk(material) ? material.kid : undefined
   if (kid === undefined) return deriveKid(key)
-  if (typeof kid !== 'string' || kid === '' || kid.length > MAX_KID_LENGTH) {
-    throw new ConfigurationError(
-      `${field} is a JWK whose "kid" is not a string of 1 to ${MAX_KID_LENGTH} characters`,
-    )
-  }
+  if (!isKid(kid)) throw new ConfigurationError(`${field} is a JWK whose "kid" is not ${KID_FORM}`)
   return kid
 }
 
 /** The id of a key, derived from the key: the same wherever the key is configured, in whatever form. */
-export function deriveKid(key: NodeKey): string {
-  return key.type === 'secret' ? secretKid(key as KeyObject) : thumbprint(key as KeyObject)
-}
-
-// RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC reveals no more than a token does.
-function secretKid(secret: KeyObject): string {
-  return createHmac('sha256', secret).update('tokenlib kid').digest().subarray(0, 12).toString('base64url')
+export function deriveKid(given: NodeKey): string {
+  const key = given as KeyObject
+  // RFC 7638 §7 warns against publishing a plain hash of a secret; a MAC reveals no more than a token does.
+  if (key.type === 'secret') {
+    return createHmac('sha256', key).update('tokenlib kid').digest().subarray(0, 12).toString('base64url')
+  }
+  // Node cannot export an RSA-PSS key as a JWK; its DER form identifies it as well.
+  const form =
+    key.asymmetricKeyType === 'rsa-pss'
+      ? key.export({ format: 'der', type: 'spki' })
+      : toThumbprintJson(key.export({ format: 'jwk' }))
+  return createHash('sha256').update(form).digest('base64url')
 }
 
 // RFC 7638 §3.2: the required members only, in lexicographic order.
@@ -128,15 +137,6 @@ const THUMBPRINT_MEMBERS: Readonly<Record<string, readonly string[]>> = {
   RSA: ['e', 'kty', 'n'],
   EC: ['crv', 'kty', 'x', 'y'],
   OKP: ['crv', 'kty', 'x'],
-}
-
-function thumbprint(publicKey: KeyObject): string {
-  // Node cannot export an RSA-PSS key as a JWK; its DER form identifies it as well.
-  const form =
-    publicKey.asymmetricKeyType === 'rsa-pss'
-      ? publicKey.export({ format: 'der', type: 'spki' })
-      : toThumbprintJson(publicKey.export({ format: 'jwk' }))
-  return createHash('sha256').update(form).digest('base64url')
 }
 
 function toThumbprintJson(jwk: Readonly<Record<string, unknown>>): string {

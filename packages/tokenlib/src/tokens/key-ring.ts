@@ -74,50 +74,88 @@ export function createEmptyRing(): KeyRing {
 }
 
 function createFixedRing(
-  signing: BoundKey | null,
+  signing: SigningKey | null,
   verifying: readonly BoundKey[],
   explanation = 'This manager can only verify tokens; set JWT_PRIVATE_KEY to create them',
 ): KeyRing {
-  const key = signing && { ...signing, external: null }
   const trusted = new Set(verifying)
   return {
-    signingKey: () => key,
+    signingKey: () => signing,
     explainMissingKey: () => explanation,
     verifying,
     isTrusted: (candidate) => trusted.has(candidate),
   }
 }
 
-/** A key with its ids. */
-export function bindKey(algorithm: Algorithm, key: NodeKey, kid: string): BoundKey {
+function bindKey(algorithm: Algorithm, key: NodeKey, kid: string): BoundKey {
   return { algorithm, key, kid, ids: [...new Set([kid, deriveKid(key)])] }
 }
 
+/** A secret bound to an algorithm; `kid` overrides the one of the secret. */
+export function bindSecret(
+  field: string,
+  given: SecretMaterial,
+  algorithm: Algorithm,
+  { allowWeak, use = 'sign', kid }: { allowWeak: boolean; use?: 'sign' | 'verify'; kid?: string | undefined },
+): SigningKey {
+  const material = parseJwkText(given)
+  assertJwkUse(field, material, algorithm, use)
+  const key = importSecret(field, material, algorithm, allowWeak)
+  return { ...bindKey(algorithm, key, kid ?? toKid(field, material, key)), external: null }
+}
+
 function createSecretRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
-  const secret = parseJwkText(sources.JWT_SECRET_KEY)
-  const previousSecret = parseJwkText(sources.JWT_PREVIOUS_SECRET_KEY)
+  const { JWT_SECRET_KEY: secret, JWT_PREVIOUS_SECRET_KEY: previousSecret } = sources
   if (secret === null) {
     throw new ConfigurationError(
       `JWT_SECRET_KEY is required for ${sources.JWT_ALGORITHM}. A manager that signs with key pairs takes them in ` +
         'the option `keys`; one that only verifies tokens of others has the option `issuers`',
     )
   }
-  const bind = (field: string, material: SecretMaterial) => (algorithm: Algorithm) => {
-    assertJwkUse(field, material, algorithm, material === secret ? 'sign' : 'verify')
-    const key = importSecret(field, material, algorithm, sources.JWT_ALLOW_WEAK_SECRET)
-    return bindKey(algorithm, key, toKid(field, material, key))
-  }
-  const current = algorithms.map(bind('JWT_SECRET_KEY', secret))
-  const previous =
-    previousSecret === null ? [] : algorithms.map(bind('JWT_PREVIOUS_SECRET_KEY', previousSecret))
+  const allowWeak = sources.JWT_ALLOW_WEAK_SECRET
+  const current = algorithms.map((name) => bindSecret('JWT_SECRET_KEY', secret, name, { allowWeak }))
+  const previous = algorithms.flatMap((name) =>
+    previousSecret === null
+      ? []
+      : bindSecret('JWT_PREVIOUS_SECRET_KEY', previousSecret, name, { allowWeak, use: 'verify' }),
+  )
   return createFixedRing(current[0] ?? null, [...current, ...previous])
 }
 
-// `key` is public, except for JWT_PRIVATE_KEY as it was given.
-interface ImportedKey {
+/** An imported half of a key pair, with what it was imported from. */
+export interface KeyHalf {
+  /** Its name in errors. */
   readonly field: string
   readonly material: KeyMaterial
   readonly key: NodeKey
+}
+
+/** The public half of a pair: the one that was given with the private half, or else derived from it. */
+export function completePair(privateHalf: KeyHalf, publicHalf: KeyHalf | null): KeyHalf {
+  const key = readPublicPart(privateHalf.field, privateHalf.material, privateHalf.key)
+  if (publicHalf !== null && !key.equals(publicHalf.key)) {
+    throw new ConfigurationError(`${publicHalf.field} does not belong to ${privateHalf.field}`)
+  }
+  return publicHalf ?? { ...privateHalf, key }
+}
+
+/** A public half bound to an algorithm, or `ConfigurationError`; `kid` overrides the one of the key. */
+export function bindHalf({ field, material, key }: KeyHalf, algorithm: Algorithm, kid?: string): BoundKey {
+  const mismatch = readKeyMismatch(algorithm, key)
+  if (mismatch !== null) throw new ConfigurationError(`${field}: ${algorithm} ${mismatch}`)
+  return bindKey(algorithm, key, kid ?? toKid(field, material, key))
+}
+
+/** The private half of a bound key. Node does not check that the two parts of a private key belong together. */
+export function bindSigner({ field, key }: KeyHalf, verifying: BoundKey): SigningKey {
+  const signing = { ...verifying, key, external: null }
+  const input = 'tokenlib key check'
+  try {
+    if (isSignature(verifying, input, createSignature(signing, input))) return signing
+  } catch {
+    // Reported below.
+  }
+  throw new ConfigurationError(`${field} has a public part that does not belong to its private part`)
 }
 
 function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[]): KeyRing {
@@ -129,69 +167,49 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
   if (signer === null && passphrase.text !== null) {
     throw new ConfigurationError('JWT_PRIVATE_KEY_PASSPHRASE needs JWT_PRIVATE_KEY')
   }
-  const derived = signer && { ...signer, key: readPublicPart(signer.field, signer.material, signer.key) }
-  const current = importOptional(sources, 'JWT_PUBLIC_KEY', importPublicKey) ?? derived
+  const publicHalf = importOptional(sources, 'JWT_PUBLIC_KEY', importPublicKey)
+  const current = signer === null ? publicHalf : completePair(signer, publicHalf)
   const previous = importOptional(sources, 'JWT_PREVIOUS_PUBLIC_KEY', importPublicKey)
   if (current === null) {
     throw new ConfigurationError(
       `${algorithm} needs JWT_PRIVATE_KEY, or JWT_PUBLIC_KEY for a manager that only verifies`,
     )
   }
-  if (derived !== null && !derived.key.equals(current.key)) {
-    throw new ConfigurationError('JWT_PUBLIC_KEY does not belong to JWT_PRIVATE_KEY')
-  }
   if (signer !== null) assertJwkUse(signer.field, signer.material, algorithm, 'sign')
-  const verifying = [
-    ...bindPublic(current, algorithms),
-    ...(previous ? bindPublic(previous, algorithms) : []),
-  ]
+  const verifying = [current, previous ?? []].flat().flatMap((half) => bindFitting(half, algorithms))
   const own = verifying.find((key) => key.algorithm === algorithm && key.key === current.key)
   if (own === undefined) throw toMismatchError(current, algorithm)
   const unverifiable = algorithms.find((name) => !verifying.some((key) => key.algorithm === name))
   if (unverifiable !== undefined) {
     throw new ConfigurationError(`JWT_DECODE_ALGORITHMS: no configured key can verify ${unverifiable}`)
   }
-  const signing = signer && { ...own, key: signer.key }
-  if (signing !== null && !isKeyPair(signing, own)) {
-    throw new ConfigurationError('JWT_PRIVATE_KEY has a public part that does not belong to its private part')
-  }
-  return createFixedRing(signing, verifying)
-}
-
-/** Whether two keys belong together. Node does not check that of the two parts of a private key; a signature shows it. */
-export function isKeyPair(signing: BoundKey, verifying: BoundKey): boolean {
-  const input = 'tokenlib key check'
-  try {
-    return isSignature(verifying, input, createSignature(signing, input))
-  } catch {
-    return false
-  }
+  return createFixedRing(signer && bindSigner(signer, own), verifying)
 }
 
 function importOptional(
   sources: KeySources,
   field: 'JWT_PRIVATE_KEY' | 'JWT_PUBLIC_KEY' | 'JWT_PREVIOUS_PUBLIC_KEY',
   importKey: (field: string, material: KeyMaterial) => NodeKey,
-): ImportedKey | null {
+): KeyHalf | null {
   const material = parseJwkText(sources[field])
   return material === null ? null : { field, material, key: importKey(field, material) }
 }
 
 // One key may serve several algorithms of the list (RS256 and PS256), each by a binding of its own.
-function bindPublic(imported: ImportedKey, algorithms: readonly Algorithm[]): BoundKey[] {
-  const { field, material, key } = imported
+function bindFitting(half: KeyHalf, algorithms: readonly Algorithm[]): BoundKey[] {
+  const { field, material, key } = half
   const named = isJwk(material) ? material.alg : undefined
   const fitting = algorithms.filter(
     (algorithm) => readKeyMismatch(algorithm, key) === null && (named === undefined || named === algorithm),
   )
-  if (fitting.length === 0) throw toMismatchError(imported, algorithms[0] as Algorithm)
+  if (fitting.length === 0) throw toMismatchError(half, algorithms[0] as Algorithm)
   return fitting.map((algorithm) => {
     if (field !== 'JWT_PRIVATE_KEY') assertJwkUse(field, material, algorithm, 'verify')
-    return bindKey(algorithm, key, toKid(field, material, key))
+    return bindHalf(half, algorithm)
   })
 }
 
-function toMismatchError({ field, key }: ImportedKey, algorithm: Algorithm): ConfigurationError {
+function toMismatchError({ field, key }: KeyHalf, algorithm: Algorithm): ConfigurationError {
   const mismatch = readKeyMismatch(algorithm, key) ?? 'is not the "alg" of the JWK'
   return new ConfigurationError(`${field}: ${algorithm} ${mismatch}`)
 }

@@ -66,11 +66,10 @@ function importList(
   if (!Array.isArray(list) || list.length === 0) {
     throw new ConfigurationError('keys must be a list of at least one key')
   }
-  const keys = list.map((given: OwnKey, index) => {
-    const key = importOwnKey(`keys[${index}]`, given, rules)
-    return reuse(key, known)
-  })
-  assertOneKind(keys)
+  const keys = list.map((given: OwnKey, index) => reuse(importOwnKey(`keys[${index}]`, given, rules), known))
+  if (new Set(keys.map(({ verifying }) => isHmac(verifying.algorithm))).size > 1) {
+    throw new ConfigurationError('keys mixes HMAC with public-key algorithms; build one manager for each')
+  }
   assertDistinct(keys)
   for (const key of keys) assertRetirement(key, keys, rules.longestLifetimeMs, now)
   assertUsable(keys, now)
@@ -87,13 +86,6 @@ function reuse(key: ScheduledKey, known: readonly ScheduledKey[]): ScheduledKey 
       verifying.key.equals(bound.key),
   )
   return same === undefined ? key : { ...key, verifying: same.verifying }
-}
-
-function assertOneKind(keys: readonly ScheduledKey[]): void {
-  const kinds = new Set(keys.map(({ verifying }) => isHmac(verifying.algorithm)))
-  if (kinds.size > 1) {
-    throw new ConfigurationError('keys mixes HMAC with public-key algorithms; build one manager for each')
-  }
 }
 
 function assertDistinct(keys: readonly ScheduledKey[]): void {

@@ -14,23 +14,20 @@ export function importSecret(
 ): NodeKey {
   const bytes = toBytes(field, material)
   if (bytes.length === 0) throw new ConfigurationError(`${field} is empty`)
-  if (!allowWeak) assertStrong(field, bytes, algorithm)
+  const weakness = allowWeak ? null : readSecretWeakness(bytes, algorithm)
+  if (weakness !== null) {
+    const minimum = minSecretBytes(algorithm)
+    throw new ConfigurationError(
+      `${field} ${weakness.reason}; ${algorithm} needs ${minimum} random bytes (RFC 7518 section 3.2): ` +
+        `node -e "console.log(require('node:crypto').randomBytes(${minimum}).toString('base64url'))"`,
+    )
+  }
   if (looksLikeKey(bytes)) {
     throw new ConfigurationError(
       `${field} is an asymmetric key, not a secret; use JWT_PRIVATE_KEY or JWT_PUBLIC_KEY for it`,
     )
   }
   return createSecretKey(bytes)
-}
-
-function assertStrong(field: string, bytes: Buffer, algorithm: Algorithm): void {
-  const weakness = readSecretWeakness(bytes, algorithm)
-  if (weakness === null) return
-  const minimum = minSecretBytes(algorithm)
-  throw new ConfigurationError(
-    `${field} ${weakness.reason}; ${algorithm} needs ${minimum} random bytes (RFC 7518 section 3.2): ` +
-      `node -e "console.log(require('node:crypto').randomBytes(${minimum}).toString('base64url'))"`,
-  )
 }
 
 function minSecretBytes(algorithm: Algorithm): number {
@@ -88,21 +85,18 @@ function isPublished(text: string, secret: Buffer): boolean {
   )
 }
 
-let fingerprints: ReadonlySet<number> | undefined
+let fingerprints: Set<number> | undefined
 
 function isListed(spelling: string): boolean {
-  fingerprints ??= readFingerprints(Buffer.from(PUBLISHED_SECRETS, 'base64'))
-  return fingerprints.has(toFingerprint(createHash('sha256').update(spelling).digest(), 0))
-}
-
-function readFingerprints(list: Buffer): Set<number> {
-  const found = new Set<number>()
-  for (let at = 0; at < list.length; at += FINGERPRINT_BYTES) found.add(toFingerprint(list, at))
-  return found
-}
-
-function toFingerprint(bytes: Buffer, at: number): number {
-  return bytes.readUIntBE(at, FINGERPRINT_BYTES)
+  if (fingerprints === undefined) {
+    fingerprints = new Set()
+    const list = Buffer.from(PUBLISHED_SECRETS, 'base64')
+    for (let at = 0; at < list.length; at += FINGERPRINT_BYTES) {
+      fingerprints.add(list.readUIntBE(at, FINGERPRINT_BYTES))
+    }
+  }
+  const digest = createHash('sha256').update(spelling).digest()
+  return fingerprints.has(digest.readUIntBE(0, FINGERPRINT_BYTES))
 }
 
 function toBytes(field: string, material: SecretMaterial): Buffer {

@@ -10,10 +10,9 @@ import {
   requiredScopes,
   requiredTokenType,
 } from '../../requests/dependencies.js'
-import { type ParsedPolicy, parsePolicy, toRouteScopes } from '../../requests/policy.js'
+import { parsePolicy, type RequirePolicy, toRouteScopes } from '../../requests/policy.js'
 import type { Duration } from '../../time.js'
 import type { TokenPayload, TokenType } from '../../tokens/payload.js'
-import { isScope } from '../../tokens/scopes.js'
 import { type AnyManager, contextReader, InjectTokenManager, readNodeRequest, toView } from './context.js'
 import { markGuard, markGuardScopes, nameHandlerScopes, readAccess } from './metadata.js'
 
@@ -113,29 +112,23 @@ markGuard(TokenGuard, 'token')
 
 /** Guards a route or a controller: the access token must carry every one of the scopes. */
 export function RequireScopes(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
-  assertScopeNames('@RequireScopes', scopes)
-  return UseGuards(createPolicyGuard({ scopes }))
+  return guardWith('@RequireScopes()', { scopes })
 }
 
 /** Guards a route or a controller: the access token must carry at least one of the scopes. */
 export function RequireAnyScope(...scopes: readonly string[]): ClassDecorator & MethodDecorator {
-  assertScopeNames('@RequireAnyScope', scopes)
-  return UseGuards(createPolicyGuard({ anyScope: scopes }))
+  return guardWith('@RequireAnyScope()', { anyScope: scopes })
 }
 
 /** Guards a route or a controller: requires an access token from a login that is at most this old. */
 export function FreshWithin(age: Duration): ClassDecorator & MethodDecorator {
   if (typeof age === 'boolean' || age === undefined)
     throw new TypeError("@FreshWithin() takes a duration: '2m'")
-  return UseGuards(createPolicyGuard(parsePolicy({ fresh: age }, '@FreshWithin()')))
+  return guardWith('@FreshWithin()', { fresh: age })
 }
 
-function assertScopeNames(decorator: string, scopes: readonly string[]): void {
-  if (scopes.length > 0 && scopes.every(isScope)) return
-  throw new TypeError(`${decorator} takes at least one scope, each a non-empty string without spaces`)
-}
-
-function createPolicyGuard(policy: ParsedPolicy): Type<CanActivate> {
+function guardWith(decorator: string, demands: RequirePolicy): ClassDecorator & MethodDecorator {
+  const policy = parsePolicy(demands, decorator)
   class PolicyGuard extends ManagerGuard {
     #dependency: PayloadDependency | undefined
 
@@ -144,7 +137,7 @@ function createPolicyGuard(policy: ParsedPolicy): Type<CanActivate> {
     }
   }
   markGuardScopes(PolicyGuard, toRouteScopes(policy))
-  return PolicyGuard
+  return UseGuards(PolicyGuard)
 }
 
 /** For `@UseGuards`: lets a request on only after every dependency has passed. */

@@ -7,25 +7,8 @@ import {
   type ErrorResponseOptions,
   toErrorResponse,
 } from '../../requests/error-response.js'
-import type { MountableRoutes } from '../../routes/router.js'
-import type { RefreshingManager } from '../../sessions/implicit-refresh.js'
 import { readInternals } from '../../sessions/internals.js'
-import { mountMiddleware, type NodeMiddleware } from '../node-bridge.js'
-import { refreshMiddleware } from '../node-refresh.js'
 import { type AnyManager, InjectTokenManager, type PlatformResponse, toNode } from './context.js'
-
-/** Middleware for `app.use`, with either platform: answers what is below the path of the routes, and passes on the rest. */
-export function mount(routes: MountableRoutes): NodeMiddleware {
-  return mountMiddleware(routes)
-}
-
-/**
- * Middleware for `app.use`, with either platform: refreshes the session of a request whose access cookie has expired, and
- * sends the new cookies with the response.
- */
-export function implicitRefresh(tokens: RefreshingManager): NodeMiddleware {
-  return refreshMiddleware(tokens)
-}
 
 /** Express' response, Node's own, or Fastify's reply. */
 export type CookieTarget =

@@ -10,7 +10,7 @@ export {
   RequireScopes,
   TokenGuard,
 } from './guards.js'
-export { type CookieTarget, implicitRefresh, mount, sendCookies, TokenExceptionFilter } from './http.js'
+export { type CookieTarget, sendCookies, TokenExceptionFilter } from './http.js'
 export { OptionalAuth, Public } from './metadata.js'
 export {
   type ConstructorParameterFor,
@@ -40,4 +40,5 @@ export {
   type TokenOptionsFactory,
   type TokenSource,
 } from './token-module.js'
-export type { NodeMiddleware } from '../node-bridge.js'
+export { mount, type NodeMiddleware } from '../node-bridge.js'
+export { implicitRefresh } from '../node-refresh.js'

@@ -135,32 +135,22 @@ const sendResponses: NestInterceptor = {
     if (Object.prototype.toString.call(response) !== '[object Response]') {
       throw new TypeError(`${context.getHandler().name}() of a SessionController must return a Response`)
     }
-    await send(response as Response, context.switchToHttp().getResponse<PlatformResponse>())
+    const target = context.switchToHttp().getResponse<PlatformResponse>()
+    // Unless something else has answered, such as a timeout.
+    if (!toNode<ServerResponse>(target).headersSent) {
+      if ('raw' in target) sendReply(response as Response, target)
+      else await sendFetchResponse(response as Response, target)
+    }
     // The response is sent; interceptors of the whole application have nothing to change or to keep.
     return of(undefined)
   },
 }
 UseInterceptors(sendResponses)(SessionController)
 
-async function send(response: Response, target: PlatformResponse): Promise<void> {
-  // Something else has answered, such as a timeout.
-  if (toNode<ServerResponse>(target).headersSent) return
-  if ('raw' in target) sendReply(response, target)
-  else await sendFetchResponse(response, target)
-}
-
 const responders = new WeakSet<object>()
 
 // Behind every parameter that a class might add. It tells Nest that the response is sent already.
 const RESPONSE_INDEX = 15
-
-// Makes a method take a Fetch request, and its Fetch response the answer.
-function respond(prototype: object, name: string, handler: object): void {
-  responders.add(handler)
-  FetchRequest()(prototype, name, 0)
-  if (name === ('endSession' satisfies RouteName)) Param('id')(prototype, name, 1)
-  Res()(prototype, name, RESPONSE_INDEX)
-}
 
 type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const VERBS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete } as const
@@ -195,7 +185,7 @@ export function mountController(base: Type<SessionController>, path: string): Ty
   SetMetadata(METADATA.version, VERSION_NEUTRAL)(MountedController)
 
   const prototype = MountedController.prototype as unknown as Record<string, RouteHandler>
-  for (const [name, verb, below] of SESSION_ROUTES) addRoute(prototype, name, verb, [below])
+  for (const [name, verb, below] of SESSION_ROUTES) addRoute(prototype, name, verb, below)
   for (const [name, , below] of SESSION_ROUTES) {
     const own = SESSION_ROUTES.filter(([, , path]) => path === below).map(([, verb]) => verb)
     const allow = own.flatMap((verb) => (verb === 'GET' ? ['GET', 'HEAD'] : [verb])).join(', ')
@@ -206,7 +196,7 @@ export function mountController(base: Type<SessionController>, path: string): Ty
       prototype[refusal] = function refuse(this: MountedController, request) {
         return this.refuse(name, allow, request)
       }
-      addRoute(prototype, refusal, verb, [below])
+      addRoute(prototype, refusal, verb, below)
       SetMetadata(METADATA.apiExcluded, { disable: true })(prototype[refusal])
     }
   }
@@ -216,21 +206,30 @@ export function mountController(base: Type<SessionController>, path: string): Ty
 type RouteHandler = (this: never, request: Request) => Promise<Response>
 
 // A method that overrides another has none of its metadata.
-function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: Verb, paths: string[]): void {
+function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: Verb, path: string): void {
   const handler = prototype[name] as RouteHandler
   const descriptor = { value: handler }
   if (reflector.get<RequestMethod | undefined>(METADATA.method, handler) === undefined) {
-    VERBS[verb](paths)(prototype, name, descriptor)
+    VERBS[verb]([path])(prototype, name, descriptor)
   }
   // The routes check tokens themselves: a login has none, and a logout may have an expired one.
   if (readAccess(handler, handler) === 'required') Public()(prototype, name, descriptor)
-  respond(prototype, name, handler)
+  // It takes a Fetch request, and its Fetch response is the answer.
+  responders.add(handler)
+  FetchRequest()(prototype, name, 0)
+  if (name === ('endSession' satisfies RouteName)) Param('id')(prototype, name, 1)
+  Res()(prototype, name, RESPONSE_INDEX)
+}
+
+/** Whether a value is `SessionController` or a class that extends it. */
+export function isSessionController(value: unknown): boolean {
+  return (
+    value === SessionController ||
+    (value as Type<object> | null | undefined)?.prototype instanceof SessionController
+  )
 }
 
 function assertController(base: Type<SessionController>, path: string): void {
-  if (base !== SessionController && !(base?.prototype instanceof SessionController)) {
-    throw new TypeError('controller must be a class that extends SessionController')
-  }
   const own = reflector.get<string | string[] | undefined>(METADATA.path, base)
   if (own !== undefined && own !== '/' && `/${String(own)}`.replace('//', '/') !== path) {
     throw new TypeError(

@@ -12,7 +12,7 @@ import {
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core'
 import { ConfigurationError } from '../../errors.js'
 import type { TokenManager } from '../../manager.js'
-import { assertOptions, type OptionNames, parseOptions } from '../../options.js'
+import { callable, kindOf, type OptionKinds, parseOptions, required, text, unchecked } from '../../options.js'
 import { createSessionRoutes, type SessionRoutesOptions } from '../../routes/session-routes.js'
 import type { OpenApiOperation } from '../../routes/openapi.js'
 import { routePath } from '../../routes/router.js'
@@ -22,6 +22,7 @@ import type { AnyClaims } from '../../tokens/payload.js'
 import { getTokenManagerToken } from './context.js'
 import { METADATA, reflector } from './metadata.js'
 import {
+  isSessionController,
   mountController,
   SESSION_ROUTES,
   SessionController,
@@ -47,7 +48,17 @@ export interface SessionModuleAsyncOptions extends SessionModuleExtras {
   readonly useFactory: (...injected: never[]) => SessionModuleOptions | Promise<SessionModuleOptions>
 }
 
-const EXTRAS: OptionNames<SessionModuleExtras> = { name: true, path: true, controller: true, imports: true }
+const EXTRAS: OptionKinds<SessionModuleExtras> = {
+  name: text,
+  path: routePath,
+  controller: kindOf('a class that extends SessionController', isSessionController),
+  imports: unchecked(),
+}
+const ASYNC_OPTIONS: OptionKinds<SessionModuleAsyncOptions> = {
+  ...EXTRAS,
+  inject: unchecked(),
+  useFactory: required(callable()),
+}
 const MEANT = {
   ...MEANT_OPTIONS,
   clientIp: 'TokenModule.forRoot({ clientIp })',
@@ -69,7 +80,7 @@ export class SessionModule implements OnModuleInit {
 
   /** Registers routes whose options are known. */
   static forRoot(options: SessionModuleOptions & SessionModuleExtras): DynamicModule {
-    assertOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
+    parseOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
     const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = options
     assertRouteOptions(routes)
     return createModule(options, { useFactory: () => routes })
@@ -77,16 +88,18 @@ export class SessionModule implements OnModuleInit {
 
   /** Registers routes whose options need other providers, such as a service that knows the users. */
   static forRootAsync(options: SessionModuleAsyncOptions): DynamicModule {
-    assertOptions('SessionModule.forRootAsync()', options, { ...EXTRAS, inject: true, useFactory: true })
-    const { inject = [], useFactory } = options
-    if (typeof useFactory !== 'function') throw new TypeError('useFactory must be a function')
-    return createModule(options, {
+    const {
+      inject = [],
+      useFactory,
+      ...extras
+    } = parseOptions('SessionModule.forRootAsync()', options, ASYNC_OPTIONS)
+    return createModule(extras, {
       inject,
       useFactory: async (...injected: never[]) => {
         const routes = await useFactory(...injected)
         assertRouteOptions(routes)
         if (!('path' in routes)) return routes
-        throw new TypeError('path is an option of SessionModule.forRootAsync(), beside useFactory')
+        throw new TypeError('path is an option of SessionModule.forRootAsync(), next to useFactory')
       },
     })
   }
@@ -101,7 +114,6 @@ function createModule(
   { name, path = '/auth', controller = SessionController, imports = [] }: SessionModuleExtras,
   provider: Pick<FactoryProvider, 'inject' | 'useFactory'>,
 ): DynamicModule {
-  parseOptions('SessionModule', { path }, { path: routePath })
   const mounted = mountController(controller, path)
   const createOpen = (
     source: SessionRoutesSource,

@@ -1,37 +1,31 @@
 import type { IncomingMessage } from 'node:http'
 import { Logger, type WebSocketAdapter, type WsMessageHandler } from '@nestjs/common'
 import type { NodeRequest } from '../../http/node-view.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import { duration, type OptionKinds, parseOptions } from '../../options.js'
 import {
   type AuthenticatedUpgrade,
   parseUpgradePolicy,
   recheckUpgrade,
+  UPGRADE_NAMES,
   type UpgradePolicy,
 } from '../../sockets/upgrade.js'
 import { createRefusal, type Refusal } from '../../sockets/accept-upgrade.js'
 import { type ClosableSocket, closeSocket, parseInterval } from '../../sockets/sockets.js'
-import { protectConnections, readConnection, type SocketIoServer, type SocketIoSocket } from '../socket-io.js'
+import {
+  protectConnections,
+  readConnection,
+  type SocketIoProtection,
+  type SocketIoServer,
+  type SocketIoSocket,
+} from '../socket-io.js'
 import type { Duration } from '../../time.js'
 import { type AnyManager, protectedSockets } from './context.js'
 
-/** What the handshake of every socket of the application must bring. */
-export interface SocketProtection extends Pick<
-  UpgradePolicy,
-  'type' | 'fresh' | 'scopes' | 'anyScope' | 'origins' | 'until'
-> {
-  /** How often the tokens of open sockets are checked, in addition to the check for every message. Default `30s`. */
-  readonly every?: Duration
-}
+/** What the handshake of every socket of the application must bring, and how often open sockets are checked. */
+export type SocketProtection = Omit<SocketIoProtection, 'issuer' | 'skipRevocation'>
 
-const OPTIONS: OptionNames<SocketProtection> = {
-  type: true,
-  fresh: true,
-  scopes: true,
-  anyScope: true,
-  origins: true,
-  until: true,
-  every: true,
-}
+const { issuer: _issuer, skipRevocation: _skipRevocation, ...DEMANDS } = UPGRADE_NAMES
+const OPTIONS: OptionKinds<SocketProtection> = { ...DEMANDS, every: duration() }
 
 /**
  * A WebSocket adapter that authenticates each handshake once, and refuses it with 401, 403 or 503.
@@ -96,8 +90,7 @@ class ProtectedAdapter implements WebSocketAdapter {
   readonly #logger = new Logger('protectSockets')
 
   constructor(adapter: WebSocketAdapter, tokens: AnyManager, options: SocketProtection) {
-    assertOptions('protectSockets()', options, OPTIONS)
-    const { every = '30s', ...policy } = options
+    const { every = '30s', ...policy } = parseOptions('protectSockets()', options, OPTIONS)
     parseInterval(every)
     this.#inner = adapter
     this.#tokens = tokens

@@ -15,7 +15,16 @@ import type { ManagerChoice } from '../../choose-manager.js'
 import { ConfigurationError } from '../../errors.js'
 import type { TokenManagerOptions } from '../../manager-options.js'
 import { TokenManager } from '../../manager.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import {
+  assertOptions,
+  callable,
+  choice,
+  flag,
+  type OptionKinds,
+  parseOptions,
+  text,
+  unchecked,
+} from '../../options.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
 import type { AnyClaims } from '../../tokens/payload.js'
 import { type AnyManager, getTokenManagerToken, InjectTokenManager } from './context.js'
@@ -52,13 +61,13 @@ export type TokenModuleAsyncOptions<
   )
 
 const ASYNC_OPTIONS = {
-  name: true,
-  global: true,
-  imports: true,
-  inject: true,
-  useFactory: true,
-  useClass: true,
-} as const
+  name: text,
+  global: flag,
+  imports: unchecked(),
+  inject: unchecked(),
+  useFactory: callable<never>(),
+  useClass: callable<never>(),
+}
 
 /** A class that `forRootAsync` can use. */
 export interface TokenOptionsFactory<
@@ -115,7 +124,7 @@ export class TokenModule implements OnModuleInit, OnApplicationShutdown {
   static forRootAsync<Input extends object, Output extends object, Subject>(
     options: TokenModuleAsyncOptions<Input, Output, Subject>,
   ): DynamicModule {
-    assertOptions('TokenModule.forRootAsync()', options, ASYNC_OPTIONS)
+    parseOptions('TokenModule.forRootAsync()', options, ASYNC_OPTIONS)
     const { imports = [] } = options
     if ('useFactory' in options) {
       const useFactory = async (...injected: never[]) => toManager(await options.useFactory(...injected))
@@ -201,7 +210,7 @@ export interface TokenHealthOptions {
   readonly need?: 'check' | 'write'
 }
 
-const HEALTH_OPTIONS: OptionNames<TokenHealthOptions> = { need: true }
+const HEALTH_OPTIONS: OptionKinds<TokenHealthOptions> = { need: choice(['check', 'write']) }
 
 /** A health indicator for `@nestjs/terminus`: whether a manager can check tokens, and whether users can log in. */
 export class TokenHealthIndicator {
@@ -223,9 +232,7 @@ export class TokenHealthIndicator {
     key?: Key,
     options: TokenHealthOptions = {},
   ): Promise<Record<Key, TokenHealth>> {
-    assertOptions('isHealthy()', options, HEALTH_OPTIONS)
-    const { need = 'check' } = options
-    if (need !== 'check' && need !== 'write') throw new TypeError("need must be 'check' or 'write'")
+    const { need = 'check' } = parseOptions('isHealthy()', options, HEALTH_OPTIONS)
     const { canCheck, canWrite, responseTimeMs } = await this.#tokens.health()
     // Not the error's own text: it may name hosts, and anybody may ask for health.
     const message = !canCheck ? 'Tokens cannot be checked' : 'Nobody can log in, and nothing can be revoked'
