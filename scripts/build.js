@@ -44,16 +44,13 @@ for (const { name, folder, entries } of listPackages()) {
     sourcemap: true,
     // Without the type checker: the sources satisfy `isolatedDeclarations`.
     dts: !isProgram && { oxc: true, sourcemap: false },
-    outputOptions: (options, format) => ({
-      ...options,
-      // Node, Bun and Deno load the ES modules. CommonJS is for Jest and bundlers, and readable without a map.
-      sourcemap: format === 'es',
+    outputOptions: {
       ...(name === 'tokenlib' && { codeSplitting: { groups: GROUPS } }),
       // The declarations have them.
       comments: { jsdoc: false },
       postBanner: ({ moduleIds }) =>
         moduleIds.some((id) => id.includes(`/${BUNDLED}/`)) ? `/*\n${LICENCE}\n*/` : '',
-    }),
+    },
   })
   shortenSourceMaps(join(cwd, 'dist'))
   if (!isProgram) shareDeclarations(join(cwd, 'dist'))
