@@ -6,7 +6,7 @@ import {
   type AuthenticatedUpgrade,
   parseUpgradePolicy,
   recheckUpgrade,
-  UPGRADE_NAMES,
+  UPGRADE_OPTIONS,
   type UpgradePolicy,
 } from '../../sockets/upgrade.js'
 import { createRefusal, type Refusal } from '../../sockets/accept-upgrade.js'
@@ -24,7 +24,7 @@ import { type AnyManager, protectedSockets } from './context.js'
 /** What the handshake of every socket of the application must bring, and how often open sockets are checked. */
 export type SocketProtection = Omit<SocketIoProtection, 'issuer' | 'skipRevocation'>
 
-const { issuer: _issuer, skipRevocation: _skipRevocation, ...DEMANDS } = UPGRADE_NAMES
+const { issuer: _issuer, skipRevocation: _skipRevocation, ...DEMANDS } = UPGRADE_OPTIONS
 const OPTIONS: OptionKinds<SocketProtection> = { ...DEMANDS, every: duration() }
 
 /**
