@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { callable, type OptionKinds, parseOptions, text } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import {
@@ -53,7 +53,11 @@ export interface DurableObjectStoreOptions {
   readonly onWarning?: (message: string) => void
 }
 
-const OPTIONS: OptionNames<DurableObjectStoreOptions> = { name: true, locationHint: true, onWarning: true }
+const OPTIONS: OptionKinds<DurableObjectStoreOptions> = {
+  name: text,
+  locationHint: text,
+  onWarning: callable(),
+}
 
 /**
  * A store in a Durable Object with SQLite storage, for all isolates of a Cloudflare Worker.
@@ -68,11 +72,10 @@ export function createDurableObjectStore(
   namespace: TokenStoreNamespace,
   options: DurableObjectStoreOptions = {},
 ): RevocationStore {
-  assertOptions('createDurableObjectStore()', options, OPTIONS)
+  const parsed = parseOptions('createDurableObjectStore()', options, OPTIONS)
+  const { name = 'tokenlib', locationHint, onWarning = emitWarning } = parsed
   assertNamespace(namespace)
-  const { name = 'tokenlib', locationHint } = options
-  if (typeof name !== 'string' || name === '') throw new ConfigurationError('name must be a text')
-  const losses = createLossReporter('Durable Objects', options.onWarning ?? emitWarning)
+  const losses = createLossReporter('Durable Objects', onWarning)
   let seen = NOTHING_SEEN
 
   const post = async (call: StoreCall): Promise<unknown> => {

@@ -1,24 +1,14 @@
 import { ConfigurationError } from '../errors.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
 import { pollFeed } from '../revocation/store-rules.js'
 import { addDuration, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { createId, systemRandom } from '../tokens/ids.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
-import { nextTurn } from '../runtime.js'
+import { createLocalStore, type Rows } from './local-store.js'
 import { createRevocationCopy, type Source } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
-import {
-  createListeners,
-  followSessions,
-  type LateSessions,
-  runWithPauses,
-  toResetPage,
-  type WritableData,
-  writeBatch,
-  writeClaim,
-  writeRestored,
-} from './store-parts.js'
+import { createListeners, runWithPauses, toPage, toResetPage } from './store-parts.js'
 
 /** How a memory store behaves. */
 export interface MemoryStoreOptions {
@@ -27,7 +17,7 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, clock: true }
+const OPTIONS: OptionKinds<MemoryStoreOptions> = { allowInProduction: flag, clock: callable() }
 
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
@@ -35,119 +25,94 @@ const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, cloc
  * It holds what is alive, and a little more: every write also looks at a few old revocations and drops what has ended.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationStore {
-  assertOptions('createMemoryStore()', options, OPTIONS)
-  if (process.env['NODE_ENV'] === 'production' && options.allowInProduction !== true) {
+  const { allowInProduction = false, clock = systemClock } = parseOptions(
+    'createMemoryStore()',
+    options,
+    OPTIONS,
+  )
+  if (process.env['NODE_ENV'] === 'production' && !allowInProduction) {
     throw new ConfigurationError(
       'The memory store forgets every revocation when the process ends. In production use tokenlib/sqlite, ' +
         'redis or postgres; or createMemoryStore({ allowInProduction: true })',
     )
   }
-  const now = options.clock ?? systemClock
-  const pruneClock = createCautiousClock(now)
-  const revocations = createRevocationCopy(pruneClock, (entry) => history.add(entry))
+  const pruneClock = createCautiousClock(clock)
+  const revocations = createRevocationCopy('The memory store', pruneClock, (entry) => history.add(entry))
   const history = createHistory(revocations.sources)
-  let longestLifetime = 0
-  let isClosed = false
-
-  // What was forgotten must not be answered with "not revoked".
-  const assertOpen = (): void => {
-    if (isClosed) throw new Error('The memory store is closed')
-  }
-
+  const { find, assertOpen } = revocations
+  const sessions = createMemorySessions({ find, clock, pruneClock })
   const listeners = createListeners<[]>()
-  const sessions = createMemorySessions({ revocations, now, pruneClock, assertOpen })
-
-  const data: WritableData = {
-    get now() {
-      return now()
-    },
-    get longestLifetime() {
-      return longestLifetime
-    },
+  const rows: Rows & { now: number; longestLifetime: number } = {
+    ...sessions,
+    find,
     merge: (entry) => revocations.merge(entry),
-    find: ({ kind, id }) => revocations.find(kind, id),
-    readUntil: sessions.readUntil,
-    removeRevoked: ({ id }) => sessions.removeRevoked(id),
-    readNewestStart: sessions.readNewestStart,
-    revokeSome: sessions.revokeSome,
+    position: history.position,
+    touch() {},
+    now: 0,
+    longestLifetime: 0,
   }
 
-  // What started later than a watermark reaches, a few at a time.
-  const revokeLate = async (late: LateSessions): Promise<void> => {
-    while (sessions.revokeSome(late)) {
-      listeners.call()
-      await nextTurn()
-      assertOpen()
-    }
+  const run = <T>(work: (rows: Rows) => T): T => {
+    assertOpen()
+    rows.now = clock()
+    return work(rows)
   }
+
+  const local = createLocalStore({
+    read: run,
+    async write(work, entries = 1) {
+      assertOpen()
+      const writes = Math.max(1, entries)
+      revocations.sweep(writes)
+      sessions.sweep(writes)
+      const before = history.changes
+      const result = run(work)
+      if (history.changes > before) listeners.call()
+      return result
+    },
+  })
 
   return defineStore({
     system: 'memory',
-    async prepare(needs) {
+    async prepare({ longestLifetime }) {
       assertOpen()
-      if (needs.longestLifetime <= longestLifetime) return
-      longestLifetime = needs.longestLifetime
+      if (longestLifetime <= rows.longestLifetime) return
+      rows.longestLifetime = longestLifetime
       for (const entry of revocations.watermarks()) {
         revocations.merge({ ...entry, until: addDuration(entry.notBefore, longestLifetime) })
       }
     },
-    async revoke(batch) {
-      assertOpen()
-      sessions.sweep(Math.max(1, batch.length))
-      const written = writeBatch(batch, data)
-      for (const late of written.late) await revokeLate(late)
-      listeners.call()
-      return { position: history.position(), now: written.now }
-    },
-    async claim(batch) {
-      assertOpen()
-      sessions.sweep(batch.length)
-      const isFirst = writeClaim(batch, data)
-      if (isFirst) listeners.call()
-      return { isFirst, position: history.position() }
-    },
+    ...local,
     async lookup(keys) {
       assertOpen()
-      return keys.map(({ kind, id }) => revocations.find(kind, id))
+      return keys.map(({ kind, id }) => find(kind, id))
     },
-    createLookup(keys, start) {
-      const isRevoked = revocations.createLookup(keys, start)
-      return () => {
-        assertOpen()
-        return isRevoked()
-      }
-    },
+    createLookup: revocations.createLookup,
     feed: (after, wait) =>
       pollFeed(() => {
         assertOpen()
         return history.read(after)
       }, wait),
-    async restore(batch) {
-      assertOpen()
-      writeRestored(batch, data)
-      listeners.call()
-    },
     watch: listeners.add,
     async prune(limit) {
       const dropped = await runWithPauses(revocations.prune(limit))
       return dropped + (await runWithPauses(sessions.prune(limit)))
     },
-    sessions: followSessions(sessions.store, listeners.call),
     async close() {
-      isClosed = true
-      history.clear()
-      revocations.clear()
+      revocations.close()
       sessions.clear()
+      history.clear()
     },
   })
 }
 
 /** What has changed lately, and how readers follow it. */
 interface History {
+  readonly changes: number
   /** Remembers a change, and returns its number. */
   add(entry: Revocation): number
   /** The position that includes every change. */
-  position(): Position
+  readonly position: () => Position
   read(after: Position | null): FeedPage
   clear(): void
 }
@@ -203,12 +168,15 @@ function createHistory(sources: readonly Source[]): History {
       }
     }
     const more = at.change < changes || at.source < sources.length
-    return { entries, next: toPosition(at), more, reset: false, ageMs: 0 }
+    return toPage(entries, toPosition(at), more)
   }
 
   const start = (): Progress => ({ change: changes, source: 0, place: 0 })
 
   return {
+    get changes() {
+      return changes
+    },
     add(entry) {
       changes++
       recent[changes % MAX_RECENT] = entry
@@ -217,8 +185,7 @@ function createHistory(sources: readonly Source[]): History {
     position: () => toPosition({ change: changes, source: sources.length, place: 0 }),
     read(after) {
       const progress = after === null ? start() : readPosition(after)
-      if (progress !== null) return readPage(progress)
-      return toResetPage(toPosition(start()))
+      return progress === null ? toResetPage(toPosition(start())) : readPage(progress)
     },
     clear() {
       recent.length = 0

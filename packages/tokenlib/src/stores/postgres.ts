@@ -1,4 +1,4 @@
-import { assertOptions, type OptionNames } from '../options.js'
+import { callable, flag, type OptionKinds, parseOptions, textLike } from '../options.js'
 import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
@@ -32,7 +32,7 @@ import {
   toTables,
 } from './postgres/tables.js'
 import { emitWarning } from '../runtime.js'
-import { createPruneTurns, toResetPage } from './store-parts.js'
+import { createPruneTurns, toPage, toResetPage } from './store-parts.js'
 
 export { migrationSql }
 export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'
@@ -64,13 +64,13 @@ export interface PostgresStoreOptions extends TableOptions {
   readonly onWarning?: (message: string) => void
 }
 
-const OPTIONS: OptionNames<PostgresStoreOptions> = {
+const OPTIONS: OptionKinds<PostgresStoreOptions> = {
   ...TABLE_OPTIONS,
-  namespace: true,
-  allowVolatile: true,
-  namedStatements: true,
-  clock: true,
-  onWarning: true,
+  namespace: textLike('a string', () => true),
+  allowVolatile: flag,
+  namedStatements: flag,
+  clock: callable(),
+  onWarning: callable(),
 }
 
 /** A store in PostgreSQL. */
@@ -105,16 +105,15 @@ export function createPostgresStore(
   client: PostgresClient,
   options: PostgresStoreOptions = {},
 ): PostgresStore {
-  assertOptions('createPostgresStore()', options, OPTIONS)
-  const { namespace = '', clock, allowVolatile = false } = options
-  const onWarning = options.onWarning ?? ((message: string) => emitWarning(message))
-  const tables = toTables(options)
+  const parsed = parseOptions('createPostgresStore()', options, OPTIONS)
+  const { namespace = '', clock, allowVolatile = false, namedStatements = false } = parsed
+  const tables = toTables(parsed)
   const channel = toChannel(tables, namespace)
-  const database = withoutFailedNotify(toDatabase(client, options.namedStatements ?? false), channel)
+  const database = withoutFailedNotify(toDatabase(client, namedStatements), channel)
   const watch = readWatch(client)
   const watches = new Set<() => void>()
   const statements = createRevocationStatements(tables, channel)
-  const losses = createLossReporter('PostgreSQL', onWarning)
+  const losses = createLossReporter('PostgreSQL', parsed.onWarning ?? emitWarning)
   const { lookup } = statements
   const history = createHistory(
     database,
@@ -143,14 +142,7 @@ export function createPostgresStore(
     return (await database.query<number>(statements.prune, values)) ?? 0
   }
 
-  const pruneOn = async (): Promise<void> => {
-    if ((await prune(PRUNE_BATCH)) >= PRUNE_BATCH) turns.goOn()
-  }
-
-  const afterWrite = (): void => {
-    // Whatever is left behind is dropped by the next one; it counts for nothing until then.
-    if (turns.take()) pruneOn().catch(() => undefined)
-  }
+  const afterWrite = (): void => void turns.run(async () => (await prune(PRUNE_BATCH)) >= PRUNE_BATCH)
 
   const store = defineStore({
     system: 'postgresql',
@@ -260,13 +252,8 @@ async function readFeed(history: History, statement: string, after: Position | n
   if (!isThisHistory) return toResetPage(toPosition({ epoch, timeline, change: 0 }))
   const more = entries.length === PAGE_SIZE
   const change = more ? (entries.at(-1)?.change ?? start) : changes
-  return {
-    entries: entries.map(({ change: _change, ...entry }) => entry),
-    next: toPosition({ epoch, timeline, change }),
-    more,
-    reset: false,
-    ageMs: 0,
-  }
+  const page = entries.map(({ change: _change, ...entry }) => entry)
+  return toPage(page, toPosition({ epoch, timeline, change }), more)
 }
 
 /** The position of a place in a history. */

@@ -1,5 +1,5 @@
 import { createNonce, systemRandom } from '../tokens/ids.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { callable, flag, type OptionKinds, parseOptions, textLike } from '../options.js'
 import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
@@ -27,11 +27,11 @@ export interface RedisStoreOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionNames<RedisStoreOptions> = {
-  namespace: true,
-  allowVolatile: true,
-  onWarning: true,
-  clock: true,
+const OPTIONS: OptionKinds<RedisStoreOptions> = {
+  namespace: textLike('a string', () => true),
+  allowVolatile: flag,
+  onWarning: callable(),
+  clock: callable(),
 }
 
 /**
@@ -44,9 +44,8 @@ const OPTIONS: OptionNames<RedisStoreOptions> = {
  * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))
  */
 export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): RevocationStore {
-  assertOptions('createRedisStore()', options, OPTIONS)
-  const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
-  const warn = options.onWarning ?? ((message: string) => emitWarning(message, 'RedisStoreWarning'))
+  const parsed = parseOptions('createRedisStore()', options, OPTIONS)
+  const { namespace: name = 'tokenlib', allowVolatile = false, onWarning: warn = warnOfRedis, clock } = parsed
   const send = createSend(client)
   const losses = createLossReporter('Redis', warn)
   const namespace = createNamespace(send, name, { clock, losses })
@@ -106,6 +105,10 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
     async close() {},
   })
   return withOrigin(store, { kind: 'redis', client, namespace: name })
+}
+
+function warnOfRedis(message: string): void {
+  emitWarning(message, 'RedisStoreWarning')
 }
 
 function toArguments(entry: Revocation): string[] {

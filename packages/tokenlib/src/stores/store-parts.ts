@@ -1,19 +1,5 @@
-import {
-  addDuration,
-  isWatermark,
-  raiseWatermark,
-  type Revocation,
-  type RevocationKey,
-  toFirstStart,
-} from '../revocation/revocation.js'
-import type {
-  ListOptions,
-  NewSession,
-  OpeningOptions,
-  SessionLimit,
-  SessionStore,
-  StoredSession,
-} from '../revocation/session-store.js'
+import type { Revocation } from '../revocation/revocation.js'
+import type { ListOptions, StoredSession } from '../revocation/session-store.js'
 import { callQuietly, MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import type { FeedPage, Position } from '../revocation/store.js'
 import { nextTurn } from '../runtime.js'
@@ -54,35 +40,6 @@ export async function listLive(
   }
 }
 
-/** The sessions of a store; `onEnded` is called before a call is answered that has revoked sessions. */
-export function followSessions(
-  sessions: SessionStore,
-  onEnded: (sids: readonly string[]) => void | Promise<void>,
-): SessionStore {
-  const follow = async <Answer extends { readonly outcome: string }>(
-    sid: string,
-    asked: Promise<Answer>,
-  ): Promise<Answer> => {
-    const answer = await asked
-    if (answer.outcome === 'reused') await onEnded([sid])
-    return answer
-  }
-  return {
-    open: (session) => sessions.open(session),
-    ...(sessions.openLimited !== undefined && {
-      async openLimited(session: NewSession, limit: SessionLimit, options?: OpeningOptions) {
-        const answer = await (sessions as Required<SessionStore>).openLimited(session, limit, options)
-        if (answer.outcome !== 'full' && answer.ended.length > 0) await onEnded(answer.ended)
-        return answer
-      },
-    }),
-    rotate: (sid, ...given) => follow(sid, sessions.rotate(sid, ...given)),
-    present: (sid, ...given) => follow(sid, sessions.present(sid, ...given)),
-    list: (user, options) => sessions.list(user, options),
-    get: (sid, options) => sessions.get(sid, options),
-  }
-}
-
 /** Those who are told of something. */
 export interface Listeners<Given extends readonly unknown[]> {
   /** Adds a listener, also one that is there already; returns a function that removes it. */
@@ -112,27 +69,24 @@ export function createListeners<Given extends readonly unknown[]>(): Listeners<G
 /** How often a store prunes after its writes, in milliseconds. */
 const PRUNE_INTERVAL_MS = 60_000
 
-/** When a store drops what has ended: after a write, now and then, and after every one while there is more. */
+/** When a store drops what has ended. */
 export interface PruneTurns {
-  /** Whether it is time; the next turn is a minute later, unless this one was not enough. */
-  take(): boolean
-  /** Notes that the last batch was full. */
-  goOn(): void
-  stop(): void
+  /** Calls `prune` if it is time; the next turn is a minute later, or after the next write if there is more to drop. */
+  readonly run: (prune: () => Promise<boolean>) => Promise<void>
+  readonly stop: () => void
 }
 
 /** The turns of a store; the first one after `delayMs`. */
 export function createPruneTurns(delayMs = 0): PruneTurns {
   let nextAt = monotonicNow() + delayMs
   return {
-    take() {
+    async run(prune) {
       const now = monotonicNow()
-      if (now < nextAt) return false
+      if (now < nextAt) return
       nextAt = now + PRUNE_INTERVAL_MS
-      return true
-    },
-    goOn() {
-      if (nextAt !== Number.POSITIVE_INFINITY) nextAt = Number.NEGATIVE_INFINITY
+      // Nobody waits for it, and the next turn does the same work.
+      const hasMore = await prune().catch(() => false)
+      if (hasMore && nextAt !== Number.POSITIVE_INFINITY) nextAt = Number.NEGATIVE_INFINITY
     },
     stop() {
       nextAt = Number.POSITIVE_INFINITY
@@ -140,9 +94,14 @@ export function createPruneTurns(delayMs = 0): PruneTurns {
   }
 }
 
-/** The answer to a reader of a history that is gone: where to begin with the one that is there. */
+/** A page of a feed. */
+export function toPage(entries: readonly Revocation[], next: Position, more: boolean): FeedPage {
+  return { entries, next, more, reset: false, ageMs: 0 }
+}
+
+/** The answer to a reader of a history that is gone; `next` is the start of the one that is there. */
 export function toResetPage(next: Position): FeedPage {
-  return { entries: [], next, more: false, reset: true, ageMs: 0 }
+  return { ...toPage([], next, false), reset: true }
 }
 
 // Of the event loop, in milliseconds.
@@ -164,99 +123,4 @@ export async function runWithPauses(steps: Iterable<number>): Promise<number> {
 /** How long to wait before the next attempt, in milliseconds: longer after each failure, and never the same for all. */
 export function toRetryDelay(failures: number, firstMs: number, maxMs: number): number {
   return Math.min(maxMs, firstMs * 2 ** Math.min(failures, 10)) * Math.random()
-}
-
-// How stores write that decide in this process: in memory, in SQLite and in Durable Objects. The statements of PostgreSQL and
-// the scripts of Redis follow the same rules.
-
-/** The data of a store while nobody else can change it. */
-export interface WritableData {
-  /** Epoch milliseconds. */
-  readonly now: number
-  /** In milliseconds. */
-  readonly longestLifetime: number
-  /** Merges an entry with what is there; one that raises nothing does not count as a change. */
-  readonly merge: (entry: Revocation) => void
-  /** The `notBefore` of a key, or `undefined`. */
-  readonly find: (key: RevocationKey) => number | undefined
-  /** When a session ends, in epoch milliseconds, or `undefined` for one that is not known. */
-  readonly readUntil: (sid: string) => number | undefined
-  /** Removes the row of a session if it is revoked. */
-  readonly removeRevoked: (revocation: Revocation) => void
-  /** The newest start of a user's sessions, or of all for `null`; 0 without any. */
-  readonly readNewestStart: (user: string | null) => number
-  /** Revokes some sessions, `MAX_ENDED_AT_ONCE` at most; returns whether there are more. */
-  readonly revokeSome: (late: LateSessions) => boolean
-}
-
-/** Sessions of a user, or of all, that started after a moment and up to another: a clock was far ahead. */
-export interface LateSessions {
-  /** `null` for all users. */
-  readonly user: string | null
-  readonly after: number
-  readonly upTo: number
-}
-
-/** What came of a batch. */
-export interface WrittenBatch {
-  /** When the store took it, or a watermark of it that is later; epoch milliseconds. */
-  readonly now: number
-  /** Sessions that a watermark does not reach, which are still to be revoked one by one. */
-  readonly late: readonly LateSessions[]
-}
-
-/** Writes a batch of revocations, completed by what only the store knows. */
-export function writeBatch(batch: readonly Revocation[], data: WritableData): WrittenBatch {
-  let { now } = data
-  const late: LateSessions[] = []
-  for (const revocation of batch) {
-    const { kind, id } = revocation
-    if (isWatermark(kind)) {
-      const raised = writeWatermark(revocation, data)
-      now = Math.max(now, raised.notBefore)
-      late.push(raised.late)
-    } else if (kind === 'session') {
-      const known = data.readUntil(id)
-      const until = known ?? Math.max(revocation.until, addDuration(data.now, data.longestLifetime))
-      data.merge({ ...revocation, until })
-      if (known !== undefined) data.removeRevoked(revocation)
-    } else data.merge(revocation)
-  }
-  return { now, late: late.filter(({ after, upTo }) => upTo > after) }
-}
-
-/** Raises a watermark; returns the moment it was raised to, and the sessions that started even later. */
-export function writeWatermark(
-  revocation: Revocation,
-  data: WritableData,
-): { readonly notBefore: number; readonly late: LateSessions } {
-  const { now, longestLifetime } = data
-  const user = revocation.kind === 'user' ? revocation.id : null
-  const newest = data.readNewestStart(user)
-  const notBefore = raiseWatermark(revocation.notBefore, newest, now)
-  const until = Math.max(revocation.until, addDuration(notBefore, longestLifetime))
-  data.merge({ ...revocation, notBefore, until })
-  // An older one may be further ahead.
-  const watermark = data.find(revocation) ?? notBefore
-  const first = toFirstStart(watermark)
-  // Now: what is opened from now on starts at this moment too.
-  const atOnce = { user, after: watermark, upTo: Math.min(first, newest) }
-  while (data.revokeSome(atOnce)) continue
-  return { notBefore, late: { user, after: first, upTo: newest } }
-}
-
-/** Takes a batch if its first entry is not there yet; returns whether it did. */
-export function writeClaim(batch: readonly Revocation[], { find, merge }: WritableData): boolean {
-  const [first] = batch
-  const isFirst = first !== undefined && find(first) === undefined
-  if (isFirst) for (const entry of batch) merge(entry)
-  return isFirst
-}
-
-/** Merges entries as they are. */
-export function writeRestored(batch: readonly Revocation[], { merge, removeRevoked }: WritableData): void {
-  for (const entry of batch) {
-    merge(entry)
-    if (entry.kind === 'session') removeRevoked(entry)
-  }
 }

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../errors.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import { callable, type OptionKinds, parseOptions } from '../../options.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../../time.js'
+import { createLocalStore } from '../local-store.js'
 import type { Endings } from '../sqlite/history.js'
 import {
   createOperations,
@@ -35,7 +36,7 @@ export interface TokenStoreObjectOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionNames<TokenStoreObjectOptions> = { clock: true }
+const OPTIONS: OptionKinds<TokenStoreObjectOptions> = { clock: callable() }
 
 /**
  * The Durable Object that has the data of a store; export it from the Worker, and list it in `new_sqlite_classes`.
@@ -51,9 +52,9 @@ export class TokenStoreObject {
 
   /** Called by the runtime, with two arguments. */
   constructor(context: DurableObjectContext, _env?: unknown, options: TokenStoreObjectOptions = {}) {
-    assertOptions('TokenStoreObject', options, OPTIONS)
+    const { clock = systemClock } = parseOptions('TokenStoreObject', options, OPTIONS)
     this.#id = context.id.toString()
-    this.#answer = createAnswerer(createStorageConnection(context), options.clock ?? systemClock)
+    this.#answer = createAnswerer(createStorageConnection(context), clock)
   }
 
   /** Answers the calls of `createDurableObjectStore`, and nothing else. */
@@ -83,10 +84,6 @@ function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) =
   const turns = createPruneTurns()
   let shared: SharedOptions | null = null
 
-  const prune = async ({ pruner }: Operations): Promise<void> => {
-    if (turns.take() && (await pruner.prune(PRUNE_BATCH)) >= PRUNE_BATCH) turns.goOn()
-  }
-
   return async ({ protocol, operation, arguments: given, seen }) => {
     if (protocol !== PROTOCOL) throw new Error('Another release of tokenlib has called this Durable Object')
     shared ??= openStorage(database, tables, clock)
@@ -105,8 +102,10 @@ function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) =
     const handlers = toHandlers(operations)
     if (!Object.hasOwn(handlers, operation)) throw new Error(`Unknown operation "${operation}"`)
     const handle = handlers[operation] as (...values: readonly unknown[]) => Promise<unknown>
-    // Before the call, so that the caller finds what the call writes. If pruning fails, the next write repeats it.
-    if (WRITES.has(operation)) await prune(operations).catch(() => undefined)
+    // Before the call, so that the caller finds what the call writes.
+    if (WRITES.has(operation)) {
+      await turns.run(async () => (await operations.pruner.prune(PRUNE_BATCH)) >= PRUNE_BATCH)
+    }
     const value = await handle(...given)
     return { protocol: PROTOCOL, value, seen: operations.history.readSeen(), revokedBefore }
   }
@@ -125,8 +124,11 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
   }
 }
 
-function toHandlers(operations: Operations): ObjectOperations {
-  const { history, revoke, claim, lookup, readFeed, pruner, sessions } = operations
+function toHandlers({ history, lookup, readFeed, pruner }: Operations): ObjectOperations {
+  const { revoke, claim, sessions } = createLocalStore({
+    read: (work) => history.read(work).value,
+    write: (work) => history.write(work),
+  })
   return {
     ...sessions,
     prepare: () => history.write(() => undefined),

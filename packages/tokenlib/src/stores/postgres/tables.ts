@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../errors.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import { type OptionKinds, parseOptions, textLike } from '../../options.js'
 import { assertKnownLayout } from '../../revocation/store-rules.js'
 import type { Database } from './client.js'
 
@@ -11,8 +11,10 @@ export interface TableOptions {
   readonly prefix?: string
 }
 
-/** The names of `TableOptions`. */
-export const TABLE_OPTIONS: OptionNames<TableOptions> = { schema: true, prefix: true }
+const name = textLike('a string', () => true)
+
+/** The kinds of `TableOptions`; `toTables` checks the names themselves. */
+export const TABLE_OPTIONS: OptionKinds<TableOptions> = { schema: name, prefix: name }
 
 /** The names of the tables, quoted for SQL. */
 export interface Tables {
@@ -76,8 +78,7 @@ export const TABLES_VERSION = 1
  * It is one statement, so it needs no transaction around it. It may run again, and in many processes at the same time.
  */
 export function migrationSql(options: TableOptions = {}): string {
-  assertOptions('migrationSql()', options, TABLE_OPTIONS)
-  return toMigration(toTables(options))
+  return toMigration(toTables(parseOptions('migrationSql()', options, TABLE_OPTIONS)))
 }
 
 /** The same for tables whose names are known. */

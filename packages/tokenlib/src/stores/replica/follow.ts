@@ -19,7 +19,7 @@ export interface Follower {
   /** The same, but rejects immediately if a read has just failed. */
   tryRead(): Promise<void>
   /** The store has another history: the next read is one from the start. */
-  startAgain(): void
+  readonly startAgain: () => void
   /** Notes what this process has revoked. */
   noteArrived(entries: readonly Revocation[]): void
   /** Keeps what could not be written: it is written once the store can be read again. */

@@ -90,7 +90,7 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
   return {
     begin() {
       if (store.restore === undefined) return
-      given = createRevocationCopy(pruneClock)
+      given = createRevocationCopy('The replica', pruneClock)
       // Not all processes at the same time: what one restores reaches the others through the feed. The rest is known to every
       // process that runs, and can wait.
       const now = monotonicNow()

@@ -43,8 +43,11 @@ const BUSY_RETRY_MS = 2000
 /** The longest pause between two tries, in milliseconds. */
 const MAX_PAUSE_MS = 8
 
-/** The connection of a handle that is set up, and of the file that it has open. */
-export function createConnection(database: SqliteDatabase, file: FileCheck): Connection {
+/** The connection of a handle that is set up; `path` is the file that it has open, if its files are to be checked. */
+export function createConnection(database: SqliteDatabase, path: string | null): Connection {
+  const assertFiles = path === null ? () => undefined : createFileCheck(path)
+  let seenAt = Number.NEGATIVE_INFINITY
+
   const assertNoTransaction = (): void => {
     // Within somebody else's transaction every read would show the moment when that began.
     if (database.isTransaction === true || database.inTransaction === true) {
@@ -59,11 +62,15 @@ export function createConnection(database: SqliteDatabase, file: FileCheck): Con
     retryWhileBusy,
     assertInPlace() {
       assertNoTransaction()
-      file.assertInPlace()
+      assertFiles()
     },
     assertInPlaceLately() {
       assertNoTransaction()
-      file.assertInPlaceLately()
+      const now = monotonicNow()
+      // To open another file, set it up and revoke something in it takes several commits, and longer than this.
+      if (now - seenAt < 1) return
+      assertFiles()
+      seenAt = now
     },
   }
 }
@@ -183,45 +190,25 @@ export function inspectSqlite(path: string, prefix = 'tokenlib_'): SqliteInspect
   return { tables: toTables(prefix), version: SCHEMA_VERSION, isOnNetwork: isOnNetwork(path) }
 }
 
-/** Throws when the files of a database are not the ones at their path any more. */
-export interface FileCheck {
-  assertInPlace(): void
-  /** The same for reads, which are many: it looks at most once in a millisecond. */
-  assertInPlaceLately(): void
-}
-
-/** For a database that has no file. */
-export const NO_FILE: FileCheck = { assertInPlace() {}, assertInPlaceLately() {} }
-
 /**
- * Remembers the files of a database in WAL mode.
+ * Remembers the files of a database in WAL mode, and returns a function that throws once they are not at their path any more.
  *
  * A handle goes on reading and writing a file that was removed or replaced, and would never see a revocation again.
  * The WAL counts as much as the database: where a process reads the database file by other means, the kernel drops
  * SQLite's locks on it, and an older SQLite that is the next to close the file removes the WAL under this process.
  */
-export function createFileCheck(path: string): FileCheck {
+function createFileCheck(path: string): () => void {
   const files = [path, `${path}-wal`, `${path}-shm`].map((name) => ({ name, known: read(name) }))
   assertOneName(files.map(({ known }) => known))
-  let seenAt = Number.NEGATIVE_INFINITY
-
-  const assertInPlace = (): void => {
+  return () => {
     for (const { name, known } of files) {
       const found = read(name)
       // While a file is open, no other one of its device gets its number.
-      if (found === undefined || found.ino !== known?.ino || found.dev !== known.dev) throw gone()
+      if (found?.ino === known?.ino && found?.dev === known?.dev && found !== undefined) continue
+      throw new Error(
+        'The SQLite database file was replaced or removed while it was open; restart this process to open the new one',
+      )
     }
-  }
-
-  return {
-    assertInPlace,
-    assertInPlaceLately() {
-      const now = monotonicNow()
-      // To open another file, set it up and revoke something in it takes several commits, and longer than this.
-      if (now - seenAt < 1) return
-      assertInPlace()
-      seenAt = now
-    },
   }
 }
 
@@ -237,10 +224,4 @@ function assertOneName([database, ...beside]: readonly (Stats | undefined)[]): v
 
 function read(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false })
-}
-
-function gone(): Error {
-  return new Error(
-    'The SQLite database file was replaced or removed while it was open; restart this process to open the new one',
-  )
 }

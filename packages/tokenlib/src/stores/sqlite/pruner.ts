@@ -60,20 +60,14 @@ export function createPruner(
       return sum
     },
     afterWrite() {
-      if (isStopped || !turns.take()) return
-      const writtenAt = pruneClock()
-      setImmediate(() => {
-        if (isStopped) return
+      if (isStopped) return
+      void turns.run(async () => {
+        const writtenAt = pruneClock()
+        await nextTurn()
+        if (isStopped) return false
         // The earlier of the two: a clock that was wrong at the write may have been set back since.
-        try {
-          // As long as there is more, every write is followed by another batch.
-          const dropped = history.tryWrite(() =>
-            drop(Math.floor(Math.min(writtenAt, pruneClock())), PRUNE_BATCH),
-          )
-          if (dropped.includes(PRUNE_BATCH)) turns.goOn()
-        } catch {
-          // Nobody waits for it, and the next one does the same work.
-        }
+        const at = Math.floor(Math.min(writtenAt, pruneClock()))
+        return history.tryWrite(() => drop(at, PRUNE_BATCH)).includes(PRUNE_BATCH)
       })
     },
     stop() {
