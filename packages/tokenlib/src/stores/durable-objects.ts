@@ -14,8 +14,7 @@ import {
   parseAnswer,
   PROTOCOL,
   type StoreCall,
-  toCallMark,
-} from './durable-objects/messages.js'
+} from './durable-objects/object.js'
 import { emitWarning } from '../runtime.js'
 import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
 
@@ -82,7 +81,7 @@ export function createDurableObjectStore(
     // A stub belongs to the request in which it was made, so none is kept.
     const id = namespace.idFromName(name)
     const stub = namespace.get(id, locationHint === undefined ? {} : { locationHint })
-    const cf = toCallMark(id.toString())
+    const cf = { tokenlib: 'call', object: id.toString() }
     const response = await stub.fetch(CALL_URL, { method: 'POST', body: JSON.stringify(call), cf })
     return readJson(response)
   }
@@ -92,7 +91,7 @@ export function createDurableObjectStore(
       return await post(call)
     } catch (error) {
       // Every deployment restarts the object, with the calls that it has not answered.
-      if (!isReset(error) || !REPEATABLE.has(call.operation)) throw error
+      if (!isReset(error) || UNREPEATABLE.has(call.operation)) throw error
       return post(call)
     }
   }
@@ -117,7 +116,12 @@ export function createDurableObjectStore(
   return defineStore({
     system: 'cloudflare.durable_objects',
     async prepare(needs) {
-      if (needs.canRestore !== undefined || needs.onNewHistory !== undefined) throw withReplica()
+      if (needs.canRestore !== undefined || needs.onNewHistory !== undefined) {
+        throw new ConfigurationError(
+          'replicate() does not work in a Worker, which runs nothing between requests: ' +
+            'use createDurableObjectStore() without it',
+        )
+      }
       losses.listen(needs)
       seen = { ...seen, longestLifetime: Math.max(seen.longestLifetime, needs.longestLifetime) }
       await call('prepare')
@@ -147,20 +151,8 @@ export function createDurableObjectStore(
   })
 }
 
-// Safe to send twice: a refresh token may be repeated. (A reuse whose answer is lost is not reported, as with any store.) A
-// login is not: each call opens a session and makes room for it. A
-// claim finds itself the second time.
-const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
-  'prepare',
-  'revoke',
-  'lookup',
-  'feed',
-  'prune',
-  'rotate',
-  'present',
-  'list',
-  'get',
-])
+// Not safe to send twice: each login opens a session, and a claim finds itself the second time.
+const UNREPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set(['open', 'openLimited', 'claim'])
 
 // As Cloudflare marks its errors.
 function isReset(error: unknown): boolean {
@@ -192,13 +184,6 @@ function mergeSeen(before: Seen, now: Seen, answer: Seen): Seen {
   // An answer from another history counts, unless another call has already found a newer one.
   const isNews = now.known.epoch === before.known?.epoch
   return { known: isNews ? answer.known : now.known, longestLifetime }
-}
-
-function withReplica(): ConfigurationError {
-  return new ConfigurationError(
-    'replicate() does not work in a Worker, which runs nothing between requests: ' +
-      'use createDurableObjectStore() without it',
-  )
 }
 
 function assertNamespace(namespace: unknown): void {

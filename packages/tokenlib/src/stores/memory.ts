@@ -38,7 +38,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   }
   const pruneClock = createCautiousClock(clock)
   const revocations = createRevocationCopy('The memory store', pruneClock, (entry) => history.add(entry))
-  const history = createHistory(revocations.sources)
+  const history = createHistory((place, most) => revocations.read(place, most))
   const { find, assertOpen } = revocations
   const sessions = createMemorySessions({ find, clock, pruneClock })
   const listeners = createListeners<[]>()
@@ -125,53 +125,46 @@ interface Progress {
   /** The last change that the reader knows. */
   readonly change: number
   /** Where it is, as long as it still reads what was there before. */
-  readonly source: number
-  readonly place: number
+  readonly place: number | null
 }
 
 /** A history with a random name. */
-function createHistory(sources: readonly Source[]): History {
+function createHistory(readAll: Source): History {
   // Drawn when it is first needed: in Workers, no random bytes may be drawn while a module is loaded.
   let name: string | null = null
-  const readName = (): string => (name ??= createId(systemRandom))
   // The change of number `n` is at `n % MAX_RECENT`.
   const recent: Revocation[] = []
   let changes = 0
 
-  const toPosition = ({ change, source, place }: Progress): Position =>
-    source === sources.length ? `${readName()}:${change}` : `${readName()}:${change}:${source}:${place}`
+  const toPosition = ({ change, place }: Progress): Position => {
+    name ??= createId(systemRandom)
+    return place === null ? `${name}:${change}` : `${name}:${change}/${place}`
+  }
 
   const readPosition = (position: Position): Progress | null => {
     const match = POSITION.exec(position)
     if (match === null || match[1] !== name) return null
     const change = Number(match[2])
-    const source = match[3] === undefined ? sources.length : Number(match[3])
-    const isKnown = change <= changes && change >= changes - MAX_RECENT && source <= sources.length
-    return isKnown ? { change, source, place: Number(match[4] ?? 0) } : null
+    const isKnown = change <= changes && change >= changes - MAX_RECENT
+    return isKnown ? { change, place: match[3] === undefined ? null : Number(match[3]) } : null
   }
 
   // The changes first: a reader from the start is never further behind than from one page to the next, however long
   // it takes. What changed before it began is where it was, or is a change that it has not read yet.
-  const readPage = ({ change, source, place }: Progress): FeedPage => {
+  const readPage = (from: Progress): FeedPage => {
     const entries: Revocation[] = []
-    let at: Progress = { change: Math.min(changes, change + PAGE_SIZE), source, place }
-    for (let number = change + 1; number <= at.change; number++) {
+    const change = Math.min(changes, from.change + PAGE_SIZE)
+    for (let number = from.change + 1; number <= change; number++) {
       entries.push(recent[number % MAX_RECENT] as Revocation)
     }
-    while (entries.length < PAGE_SIZE && at.source < sources.length) {
-      const page = (sources[at.source] as Source)(at.place, PAGE_SIZE - entries.length)
+    let { place } = from
+    while (entries.length < PAGE_SIZE && place !== null) {
+      const page = readAll(place, PAGE_SIZE - entries.length)
       for (const entry of page.entries) entries.push(entry)
-      at = {
-        change: at.change,
-        source: page.next === null ? at.source + 1 : at.source,
-        place: page.next ?? 0,
-      }
+      place = page.next
     }
-    const more = at.change < changes || at.source < sources.length
-    return toPage(entries, toPosition(at), more)
+    return toPage(entries, toPosition({ change, place }), change < changes || place !== null)
   }
-
-  const start = (): Progress => ({ change: changes, source: 0, place: 0 })
 
   return {
     get changes() {
@@ -182,10 +175,11 @@ function createHistory(sources: readonly Source[]): History {
       recent[changes % MAX_RECENT] = entry
       return changes
     },
-    position: () => toPosition({ change: changes, source: sources.length, place: 0 }),
+    position: () => toPosition({ change: changes, place: null }),
     read(after) {
-      const progress = after === null ? start() : readPosition(after)
-      return progress === null ? toResetPage(toPosition(start())) : readPage(progress)
+      const start = { change: changes, place: 0 }
+      const progress = after === null ? start : readPosition(after)
+      return progress === null ? toResetPage(toPosition(start)) : readPage(progress)
     },
     clear() {
       recent.length = 0
@@ -193,4 +187,4 @@ function createHistory(sources: readonly Source[]): History {
   }
 }
 
-const POSITION = /^([\w-]+):(\d{1,15})(?::(\d{1,15}):(\d{1,15}))?$/
+const POSITION = /^([\w-]+):(\d{1,15})(?:\/(\d{1,16}))?$/

@@ -1,8 +1,8 @@
 import { callable, flag, type OptionKinds, parseOptions, textLike } from '../options.js'
-import { callQuietly, createLossReporter, pollFeed } from '../revocation/store-rules.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
-import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
-import { withOrigin } from '../revocation/store-rules.js'
+import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
+import { callQuietly, createLossReporter, pollFeed, withOrigin } from '../revocation/store-rules.js'
+import { emitWarning } from '../runtime.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
 import {
   type PostgresClient,
@@ -31,7 +31,6 @@ import {
   toMigration,
   toTables,
 } from './postgres/tables.js'
-import { emitWarning } from '../runtime.js'
 import { createPruneTurns, toPage, toResetPage } from './store-parts.js'
 
 export { migrationSql }
@@ -79,16 +78,23 @@ export interface PostgresStore extends RevocationStore {
   migrate(): Promise<void>
 }
 
-interface RevokeAnswer extends HistoryAnswer {
+/** The position after a write is its branch and its count of changes. */
+interface BranchAnswer extends HistoryAnswer {
+  readonly branch: string
+}
+
+interface RevokeAnswer extends BranchAnswer {
   readonly now: number
-  readonly timeline: string
   /** How many sessions it removed. */
   readonly removed: number
 }
 
-interface ClaimAnswer extends HistoryAnswer {
-  readonly timeline: string
+interface ClaimAnswer extends BranchAnswer {
   readonly isFirst: boolean
+}
+
+interface FeedAnswer extends BranchAnswer {
+  readonly entries: readonly (Revocation & { readonly change: number })[]
 }
 
 interface LookupAnswer extends HistoryAnswer {
@@ -121,7 +127,7 @@ export function createPostgresStore(
     { namespace, clock, losses },
   )
   const pruneClock = createCautiousClock(clock ?? systemClock)
-  const turns = createPruneTurns(PRUNE_DELAY_MS)
+  const turns = createPruneTurns(PRUNE_BATCH, PRUNE_DELAY_MS)
 
   const chooseRevoke = (batch: readonly Revocation[]): string => {
     // Nobody has to be woken for nothing.
@@ -142,7 +148,7 @@ export function createPostgresStore(
     return (await database.query<number>(statements.prune, values)) ?? 0
   }
 
-  const afterWrite = (): void => void turns.run(async () => (await prune(PRUNE_BATCH)) >= PRUNE_BATCH)
+  const afterWrite = (): void => void turns.run(prune)
 
   const store = defineStore({
     system: 'postgresql',
@@ -152,16 +158,14 @@ export function createPostgresStore(
       await history.enter(toMilliseconds(needs.longestLifetime))
     },
     async revoke(batch) {
-      const { epoch, timeline, changes, now } = await revoke(batch)
-      return { position: toPosition({ epoch, timeline, change: changes }), now }
+      const { branch, changes, now } = await revoke(batch)
+      return { position: `${branch}:${changes}`, now }
     },
     async claim(batch) {
-      const { epoch, timeline, changes, isFirst } = await history.query<ClaimAnswer>(
-        statements.claim,
-        toBatch(batch),
-      )
+      const answer = await history.query<ClaimAnswer>(statements.claim, toBatch(batch))
+      const { branch, changes, isFirst } = answer
       if (isFirst) afterWrite()
-      return { isFirst, position: toPosition({ epoch, timeline, change: changes }) }
+      return { isFirst, position: `${branch}:${changes}` }
     },
     async lookup(keys) {
       const pairs = JSON.stringify(keys.map(({ kind, id }) => [kind, id]))
@@ -230,41 +234,20 @@ function mergeByKey(batch: readonly Revocation[]): Revocation[] {
   return [...merged.values()]
 }
 
-interface Place {
-  readonly epoch: string
-  /** Of the write-ahead log; it changes when a standby is promoted. */
-  readonly timeline: string
-  readonly change: number
-}
-
-interface FeedAnswer extends HistoryAnswer {
-  readonly timeline: string
-  readonly entries: readonly (Revocation & { readonly change: number })[]
-}
-
-/** Reads one page of the feed. */
+// Reads one page of the feed.
 async function readFeed(history: History, statement: string, after: Position | null): Promise<FeedPage> {
-  const from = after === null ? null : readPosition(after)
-  const start = from?.change ?? 0
-  const { epoch, timeline, changes, entries } = await history.query<FeedAnswer>(statement, [start])
-  const isThisHistory =
-    after === null || (from?.epoch === epoch && from.timeline === timeline && from.change <= changes)
-  if (!isThisHistory) return toResetPage(toPosition({ epoch, timeline, change: 0 }))
+  const [branchBefore, start] = after === null ? [null, 0] : readPosition(after)
+  const { branch, changes, entries } = await history.query<FeedAnswer>(statement, [start])
+  const isThisBranch = after === null || (branchBefore === branch && start <= changes)
+  if (!isThisBranch) return toResetPage(`${branch}:0`)
   const more = entries.length === PAGE_SIZE
   const change = more ? (entries.at(-1)?.change ?? start) : changes
   const page = entries.map(({ change: _change, ...entry }) => entry)
-  return toPage(page, toPosition({ epoch, timeline, change }), more)
+  return toPage(page, `${branch}:${change}`, more)
 }
 
-/** The position of a place in a history. */
-function toPosition({ epoch, timeline, change }: Place): Position {
-  return `${epoch}:${timeline}:${change}`
-}
-
-const POSITION = /^([\w-]+):([0-9A-Fa-f]+):(\d{1,16})$/
-
-function readPosition(position: Position): Place | null {
-  const [, epoch, timeline, change] = POSITION.exec(position) ?? []
-  if (epoch === undefined || timeline === undefined) return null
-  return { epoch, timeline, change: Number(change) }
+// A text that is not a position counts as one of a lost history.
+function readPosition(position: Position): readonly [branch: string, change: number] {
+  const [, branch = '', change = 0] = /^(.+):(\d{1,16})$/.exec(position) ?? []
+  return [branch, Number(change)]
 }

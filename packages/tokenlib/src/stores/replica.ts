@@ -128,11 +128,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     // A feed that does not work is not waited for. Where it works, a process that revokes all the time would never become
     // fresh if each of its revocations demanded a new read.
     if (!freshness.isFresh() && !follower.isFollowing) return freshness.expire()
-    try {
-      await follower.readNow()
-    } catch {
-      freshness.expire()
-    }
+    await follower.readNow().catch(() => freshness.expire())
   }
 
   const mergeOwn = (batch: readonly Revocation[]): void => {
@@ -294,7 +290,6 @@ function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
 
 // How long an entry is kept after its end: clocks of processes differ a little.
 const MARGIN_MS = 60_000
-// A process that starts may wait for its store.
 const READY_TIMEOUT_MS = 5000
 const READY_INTERVAL_MS = 100
 // With a bound of 0, reads without a reason are only for what no version shows, such as a history to restore.

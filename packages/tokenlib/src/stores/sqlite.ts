@@ -3,7 +3,7 @@ import { callable, type OptionKinds, parseOptions, textLike } from '../options.j
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { createLossReporter, pollFeed, withOrigin } from '../revocation/store-rules.js'
-import { emitWarning } from '../runtime.js'
+import { emitWarning, nextTurn } from '../runtime.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
 import {
   assertLocal,
@@ -22,9 +22,9 @@ import {
   type Operations,
   prepareTables,
 } from './sqlite/operations.js'
-import { createTrustedTime } from './sqlite/pruner.js'
+import { createTrustedTime, PRUNE_BATCH } from './sqlite/pruner.js'
 import { type Tables, toTables } from './sqlite/tables.js'
-import { createListeners, type Listeners } from './store-parts.js'
+import { createListeners, createPruneTurns, type Listeners } from './store-parts.js'
 
 export { inspectSqlite, type SqliteDatabase, type SqliteInspection } from './sqlite/database.js'
 export type { SqliteStatement, SqliteValue, Tables as SqliteTables } from './sqlite/tables.js'
@@ -60,14 +60,27 @@ export function createSqliteStore(
 ): RevocationStore {
   const parsed = parseOptions('createSqliteStore()', options, OPTIONS)
   const { clock = systemClock, prefix = 'tokenlib_', onWarning = emitWarning } = parsed
-  assertHandle(database)
+  if (typeof database?.exec !== 'function' || typeof database.prepare !== 'function') {
+    throw new ConfigurationError(
+      'createSqliteStore needs an open database, not its path: createSqliteStore(new DatabaseSync(path))',
+    )
+  }
   const tables = toTables(prefix)
   const losses = createLossReporter('SQLite', onWarning)
+  const turns = createPruneTurns(PRUNE_BATCH)
   let opened: Operations | null = null
+  let isClosed = false
 
   const use = (): Operations => {
     if (opened === null) throw new Error('The SQLite store is used before its prepare() has resolved')
     return opened
+  }
+
+  // After the caller is done. The clock that was right at the write may be wrong by then.
+  const pruneLater = async (limit: number): Promise<number> => {
+    const writtenAt = clock()
+    await nextTurn()
+    return isClosed ? 0 : use().prune(limit, writtenAt)
   }
 
   const readVersion = (): string => use().history.readVersion()
@@ -75,11 +88,11 @@ export function createSqliteStore(
   const local = createLocalStore({
     read: (work) => use().history.read(work).value,
     async write(work) {
-      const { history, pruner } = use()
+      const { history } = use()
       const before = history.readPosition()
       const result = await history.write(work)
       if (history.readPosition() !== before) watchers.call()
-      pruner.afterWrite()
+      void turns.run(pruneLater)
       return result
     },
   })
@@ -105,20 +118,14 @@ export function createSqliteStore(
     },
     watch: watchers.add,
     readVersion,
-    prune: async (limit) => use().pruner.prune(limit),
+    prune: async (limit) => use().prune(limit),
     async close() {
-      opened?.pruner.stop()
+      isClosed = true
+      turns.stop()
       watchers.clear()
     },
   })
   return withOrigin(store, { kind: 'sqlite', client: database, namespace: prefix })
-}
-
-function assertHandle(database: Partial<SqliteDatabase> | null | undefined): void {
-  if (typeof database?.exec === 'function' && typeof database.prepare === 'function') return
-  throw new ConfigurationError(
-    'createSqliteStore needs an open database, not its path: createSqliteStore(new DatabaseSync(path))',
-  )
 }
 
 interface OpenOptions extends Pick<OperationOptions, 'losses'> {

@@ -66,27 +66,26 @@ export function createListeners<Given extends readonly unknown[]>(): Listeners<G
   }
 }
 
-/** How often a store prunes after its writes, in milliseconds. */
 const PRUNE_INTERVAL_MS = 60_000
 
 /** When a store drops what has ended. */
 export interface PruneTurns {
-  /** Calls `prune` if it is time; the next turn is a minute later, or after the next write if there is more to drop. */
-  readonly run: (prune: () => Promise<boolean>) => Promise<void>
+  /** Prunes a batch if it is time: once a minute, and again with the next write as long as there is more. Never rejects. */
+  readonly run: (prune: (limit: number) => Promise<number>) => Promise<void>
   readonly stop: () => void
 }
 
-/** The turns of a store; the first one after `delayMs`. */
-export function createPruneTurns(delayMs = 0): PruneTurns {
+/** The turns of a store that drops `batch` rows at a time; the first one after `delayMs`. */
+export function createPruneTurns(batch: number, delayMs = 0): PruneTurns {
   let nextAt = monotonicNow() + delayMs
   return {
     async run(prune) {
       const now = monotonicNow()
       if (now < nextAt) return
       nextAt = now + PRUNE_INTERVAL_MS
-      // Nobody waits for it, and the next turn does the same work.
-      const hasMore = await prune().catch(() => false)
-      if (hasMore && nextAt !== Number.POSITIVE_INFINITY) nextAt = Number.NEGATIVE_INFINITY
+      // What fails is done by the next turn.
+      const dropped = await prune(batch).catch(() => 0)
+      if (dropped >= batch && nextAt !== Number.POSITIVE_INFINITY) nextAt = Number.NEGATIVE_INFINITY
     },
     stop() {
       nextAt = Number.POSITIVE_INFINITY
@@ -123,4 +122,18 @@ export async function runWithPauses(steps: Iterable<number>): Promise<number> {
 /** How long to wait before the next attempt, in milliseconds: longer after each failure, and never the same for all. */
 export function toRetryDelay(failures: number, firstMs: number, maxMs: number): number {
   return Math.min(maxMs, firstMs * 2 ** Math.min(failures, 10)) * Math.random()
+}
+
+/** Repeats an attempt that finds the data of its store lost (`null`), after `recover`. */
+export async function retryAfterLoss<Answer>(
+  store: string,
+  attempt: () => Promise<Answer | null>,
+  recover: () => Promise<void>,
+): Promise<Answer> {
+  for (let attempts = 0; attempts < 3; attempts++) {
+    const answer = await attempt()
+    if (answer !== null) return answer
+    await recover()
+  }
+  throw new Error(`The data of the ${store} store was removed again and again`)
 }

@@ -28,8 +28,8 @@ export interface RevocationCopy {
   readonly size: number
   /** All of them, in no order. */
   entries(): Iterable<Revocation>
-  /** The same, from place to place: one source after the other. */
-  readonly sources: readonly Source[]
+  /** The same from place to place, from 0 on; what changes meanwhile may be missing. */
+  readonly read: Source
   watermarks(): readonly Revocation[]
   /** Drops a few entries that have ended; `writes` say how far it looks. */
   sweep(writes: number): void
@@ -75,6 +75,7 @@ export function createRevocationCopy(
   const keys = createKindEntries('key')
   const all = createKindEntries('all')
   const kinds = [tokens, sessions, users, keys, all]
+  const sources = kinds.flatMap(toSources)
   let isClosed = false
 
   const entriesOf = (kind: RevocationKind): KindEntries => {
@@ -169,7 +170,13 @@ export function createRevocationCopy(
       }
     },
     watermarks: () => [users, all].flatMap(({ map }) => [...map.values()]),
-    sources: kinds.flatMap(toSources),
+    read(place, most) {
+      const source = place % sources.length
+      const read = sources[source] as Source
+      const { entries, next } = read(Math.floor(place / sources.length), most)
+      if (next !== null) return { entries, next: next * sources.length + source }
+      return { entries, next: source + 1 < sources.length ? source + 1 : null }
+    },
     sweep(writes) {
       const now = pruneClock()
       for (const { sweep, table } of kinds) {

@@ -84,6 +84,7 @@ export function createFreshness(
       const now = steadyClock()
       sentLead = wallClock() - now
       highestLead = Math.max(highestLead, sentLead)
+      freshAt = Number.NaN
       return now
     },
     confirm(at) {
@@ -118,16 +119,9 @@ export function createFreshness(
   }
 }
 
-/**
- * The freshness of a copy whose store can tell synchronously whether it has changed: fresh until it has. Reads come one
- * after the other.
- */
-export function createVersionFreshness(
-  store: Pick<RevocationStore, 'readVersion'>,
-  wallClock: Clock,
-  steadyClock: Clock = monotonicNow,
-): Freshness {
-  const age = createFreshness(Number.POSITIVE_INFINITY, wallClock, steadyClock)
+/** The freshness of a copy whose store can tell synchronously whether it has changed: fresh until it has. */
+export function createVersionFreshness(store: RevocationStore, wallClock: Clock): Freshness {
+  const age = createFreshness(Number.POSITIVE_INFINITY, wallClock)
   let sent: string | null = null
   let confirmed: string | null = null
 

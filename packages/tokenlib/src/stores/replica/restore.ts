@@ -74,7 +74,7 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
 
   const writeUnsent = async (): Promise<void> => {
     while (unsent.size > 0) {
-      const first = takeFirst(unsent.values(), BATCH)
+      const first = [...unsent.values()].slice(0, BATCH)
       const batch = first.filter((entry) => !hasEnded(entry, pruneClock()))
       if (batch.length > 0) await write(batch)
       for (const entry of first) if (unsent.get(toName(entry)) === entry) unsent.delete(toName(entry))
@@ -131,15 +131,6 @@ function toName({ kind, id }: Revocation): string {
 
 function hasEnded({ until }: Revocation, now: number): boolean {
   return until !== FOREVER && until <= now
-}
-
-function takeFirst<Value>(values: Iterable<Value>, count: number): Value[] {
-  const taken: Value[] = []
-  for (const value of values) {
-    if (taken.length === count) break
-    taken.push(value)
-  }
-  return taken
 }
 
 function* listRecent(arrivals: readonly { readonly entries: readonly Revocation[] }[]): Iterable<Revocation> {

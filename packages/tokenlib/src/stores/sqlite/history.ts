@@ -28,8 +28,6 @@ export interface History {
   raiseLongestLifetime(longestLifetime: number): Promise<void>
   /** Runs `work` in one transaction; its time is when it got the lock. */
   write<T>(work: (rows: Rows) => T): Promise<T>
-  /** The same, synchronously; throws if another process writes. */
-  tryWrite<T>(work: (rows: Rows) => T): T
   /** Answers from one statement; `attempt` returns nothing when what it read is not from the known history. */
   readStatement<T>(attempt: (known: KnownHistory) => T | null | undefined): T
   /** Answers from several statements of one history, given its epoch; `known` is how far it goes by now. */
@@ -203,7 +201,6 @@ export function createHistory(
       await database.retryWhileBusy(() => write('throw', () => undefined))
     },
     write: (work) => database.retryWhileBusy(() => write('throw', work)),
-    tryWrite: (work) => write('throw', work),
     readStatement,
     read: (work) =>
       readStatement(({ epoch, changes }) => {

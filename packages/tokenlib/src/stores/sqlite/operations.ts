@@ -2,7 +2,7 @@ import type { LookupAnswer, Revocation, RevocationKey } from '../../revocation/r
 import type { FeedPage, Position } from '../../revocation/store.js'
 import { toPage, toResetPage } from '../store-parts.js'
 import { createHistory, type History, type HistoryOptions, toPosition } from './history.js'
-import { createPruner, type PruneClocks, type Pruner } from './pruner.js'
+import { createPrune, type Prune, type PruneClocks } from './pruner.js'
 import { type Connection, createTables, type SqliteValue, type Tables } from './tables.js'
 
 /** What a store does with its tables, for one process that uses them. */
@@ -10,7 +10,7 @@ export interface Operations {
   readonly history: History
   readonly lookup: (keys: readonly RevocationKey[]) => LookupAnswer
   readonly readFeed: (after: Position | null) => FeedPage
-  readonly pruner: Pruner
+  readonly prune: Prune
 }
 
 /** What the operations of a store work with. */
@@ -36,7 +36,7 @@ export function createOperations(
     history,
     lookup: createLookup(database, tables, history),
     readFeed: createFeedReader(database, tables, history),
-    pruner: createPruner(database, tables, history, options),
+    prune: createPrune(database, tables, history, options),
   }
 }
 
