@@ -193,7 +193,7 @@ function isRevoked({ sid, user, startedAt }: SessionRow, find: ReadableRows['fin
   return startedAt <= Math.max(find('session', sid) ?? 0, toWatermark(user, find))
 }
 
-/** The watermark of a user: its own, or that of everybody. */
+/** The watermark that applies to a user: its own, or the one for everybody. */
 export function toWatermark(user: string, find: ReadableRows['find']): number {
   return Math.max(find('user', user) ?? 0, find('all', '') ?? 0)
 }

@@ -40,7 +40,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   const revocations = createRevocationCopy('The memory store', pruneClock, (entry) => history.add(entry))
   const history = createHistory((place, most) => revocations.read(place, most))
   const { find, assertOpen } = revocations
-  const sessions = createMemorySessions({ find, clock, pruneClock })
+  const sessions = createMemorySessions(find, clock, pruneClock)
   const listeners = createListeners<[]>()
   const rows: Rows & { now: number; longestLifetime: number } = {
     ...sessions,

@@ -100,7 +100,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     if (!freshness.isFresh()) throw describeStale(readState())
   }
 
-  // Without a bound, a complete read is enough: what changes meanwhile was not acknowledged when the check began.
+  // Without a bound, a complete read is enough: what changes after it was sent was not acknowledged when the check began.
   const isReadNow = (): Promise<boolean> =>
     follower.tryRead().then(
       () => boundMs === 0 || freshness.isFresh(),
@@ -143,7 +143,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       isWatermark(entry.kind) ? { ...entry, notBefore: Math.min(entry.notBefore, now) } : entry,
     )
     mergeOwn(capped)
-    follower.keepUnsent(capped)
+    follower.restorer.keepUnsent(capped)
   }
 
   const replicated = defineStore<RevocationStore>({
@@ -171,7 +171,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
         // As far as the store has taken it: it may lose that before the feed tells.
         const taken = Number.isFinite(now) ? watermarks.map((entry) => ({ ...entry, notBefore: now })) : []
         mergeOwn(taken)
-        follower.noteArrived([...final, ...taken])
+        follower.restorer.noteArrived([...final, ...taken])
         if (watermarks.length > 0) await catchUp()
         return revoked
       } catch (error) {
@@ -184,7 +184,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       const claimed = await store.claim(batch)
       if (claimed.isFirst) {
         mergeOwn(batch)
-        follower.noteArrived(batch)
+        follower.restorer.noteArrived(batch)
       }
       return claimed
     },

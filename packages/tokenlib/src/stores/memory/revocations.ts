@@ -28,7 +28,7 @@ export interface RevocationCopy {
   readonly size: number
   /** All of them, in no order. */
   entries(): Iterable<Revocation>
-  /** The same from place to place, from 0 on; what changes meanwhile may be missing. */
+  /** The same from place to place, from 0 on; what changes after the first place was read may be missing. */
   readonly read: Source
   watermarks(): readonly Revocation[]
   /** Drops a few entries that have ended; `writes` say how far it looks. */
@@ -166,7 +166,7 @@ export function createRevocationCopy(
     *entries() {
       for (const { kind, map, table } of kinds) {
         for (const { change: _, ...entry } of map.values()) yield entry
-        for (let part = 0; table !== null && part < PARTS; part++) yield* table.read(part, kind)
+        for (let part = 0; part < PARTS; part++) yield* table?.read(part, kind) ?? []
       }
     },
     watermarks: () => [users, all].flatMap(({ map }) => [...map.values()]),

@@ -1,14 +1,7 @@
 import { MAX_ENDED_AT_ONCE } from '../../revocation/store-rules.js'
 import type { StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
-import {
-  isLive,
-  type Liveness,
-  type ReadableRows,
-  type Rows,
-  type SessionRow,
-  toWatermark,
-} from '../local-store.js'
+import { isLive, type Liveness, type Rows, type SessionRow, toWatermark } from '../local-store.js'
 import type { SessionPage, SessionPlace } from '../store-parts.js'
 import { createSweeper, pruneMap } from './revocations.js'
 
@@ -23,17 +16,10 @@ export interface MemorySessions extends Omit<
   readonly clear: () => void
 }
 
-/** What the sessions of a memory store work with. */
-export interface MemorySessionsOptions extends Pick<ReadableRows, 'find'> {
-  readonly clock: Clock
-  /** The clock that sessions are dropped by. */
-  readonly pruneClock: Clock
-}
-
 const SWEEP_STEPS = 4
 
 /** No sessions yet. */
-export function createMemorySessions({ find, clock, pruneClock }: MemorySessionsOptions): MemorySessions {
+export function createMemorySessions(find: Rows['find'], clock: Clock, pruneClock: Clock): MemorySessions {
   const sessions = new Map<string, SessionRow>()
   const order = createSessionOrder((sid) => sessions.has(sid))
   let newestOfAll = 0

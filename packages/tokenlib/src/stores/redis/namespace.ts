@@ -189,18 +189,6 @@ type Sweep = (write: Run, epoch: string, late: string) => Promise<readonly Reply
 export function createSweep(): Sweep {
   const underWay = new Map<string, Promise<readonly Reply[]>>()
 
-  const walk = async (write: Run, moment: string, marker: string): Promise<readonly Reply[]> => {
-    let [cursor, server] = ['0', '']
-    for (;;) {
-      // No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
-      // node: each of them would walk through a part of the sessions only.
-      const reply = await write(SWEEP, ['absent'], [moment, marker, cursor, server])
-      cursor = String(reply[4])
-      server = String(reply[5])
-      if (cursor === '0') return reply
-    }
-  }
-
   return (write, epoch, late) => {
     const [moment = '', ...rest] = late.split(':')
     const marker = rest.join(':')
@@ -208,6 +196,18 @@ export function createSweep(): Sweep {
     const walking = underWay.get(key) ?? walk(write, moment, marker).finally(() => underWay.delete(key))
     underWay.set(key, walking)
     return walking
+  }
+}
+
+async function walk(write: Run, moment: string, marker: string): Promise<readonly Reply[]> {
+  let [cursor, server] = ['0', '']
+  for (;;) {
+    // No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
+    // node: each of them would walk through a part of the sessions only.
+    const reply = await write(SWEEP, ['absent'], [moment, marker, cursor, server])
+    cursor = String(reply[4])
+    server = String(reply[5])
+    if (cursor === '0') return reply
   }
 }
 

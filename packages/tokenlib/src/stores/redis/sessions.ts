@@ -35,8 +35,6 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
     const numbers = `${generation} ${issuedAt} ${rules.graceMs} ${rules.idleMs} ${toCoarseMs(rules)}`
     return namespace.run(script, names, [createNonce(systemRandom), sid, id, parent, numbers, ...rest])
   }
-  const namesOf = (user: string): string[] => [`u:${user}`, `r:u:${user}`, 'r:a:']
-
   return {
     async open(session) {
       const [sid, startedAt] = await namespace.run(OPEN, namesOf(session.user), ['', ...toArguments(session)])
@@ -71,6 +69,10 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
       return reply.length === 0 ? null : toFound(reply)
     },
   }
+}
+
+function namesOf(user: string): string[] {
+  return [`u:${user}`, `r:u:${user}`, 'r:a:']
 }
 
 /** An argument of a command is never null, and an empty text is not the same as none. */

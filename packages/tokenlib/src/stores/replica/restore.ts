@@ -1,9 +1,8 @@
-import { withDeadline } from '../../runtime.js'
+import { nextTurn, withDeadline } from '../../runtime.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
 import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
-import { nextTurn } from '../../runtime.js'
 
 /** Writes back what a store has lost and this process still knows. */
 export interface Restorer {

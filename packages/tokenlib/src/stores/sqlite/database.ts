@@ -24,7 +24,6 @@ export interface SqliteDatabase {
 
 // By the text of SQLite itself: every client passes it on, and each has its own codes.
 
-/** Whether another connection has what this one needs. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && /database (table |schema )?is locked/.test(error.message)
 }
@@ -37,10 +36,8 @@ export function isReadOnly(error: unknown): boolean {
 /** How long a statement waits for another process, in milliseconds; it blocks this one. */
 export const BUSY_TIMEOUT_MS = 200
 
-/** How long a write is tried again while other processes write, in milliseconds; it does not block this one. */
+// How long a write is tried again while other processes write; it does not block this one.
 const BUSY_RETRY_MS = 2000
-
-/** The longest pause between two tries, in milliseconds. */
 const MAX_PAUSE_MS = 8
 
 /** The connection of a handle that is set up; `path` is the file that it has open, if its files are to be checked. */
@@ -75,7 +72,6 @@ export function createConnection(database: SqliteDatabase, path: string | null):
   }
 }
 
-/** Runs `work` in a transaction that may write: all of what it does is durable afterwards, or nothing is done. */
 function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T): T {
   // Outside of the block, which must not roll back what it has not begun.
   begin(database, whenBusy)
@@ -84,7 +80,11 @@ function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T
     database.exec('COMMIT')
     return result
   } catch (error) {
-    rollBack(database)
+    try {
+      database.exec('ROLLBACK')
+    } catch {
+      // SQLite has rolled back by itself, as it may when a disk is full.
+    }
     throw error
   }
 }
@@ -116,17 +116,15 @@ function begin(database: SqliteDatabase, whenBusy: WhenBusy): void {
   }
 }
 
-function rollBack(database: SqliteDatabase): void {
-  try {
-    database.exec('ROLLBACK')
-  } catch {
-    // SQLite has rolled back by itself, as it may when a disk is full.
-  }
-}
-
 /** Sets up a handle so that what it commits survives a power cut, and readers and writers do not wait for each other. */
 export function configure(database: SqliteDatabase, isFile: boolean): void {
-  assertPlainNumbers(database)
+  const row = database.prepare(`SELECT ${FOREVER} AS probe`).get() as { readonly probe?: unknown }
+  if (row.probe !== FOREVER) {
+    throw new ConfigurationError(
+      'The SQLite store needs rows as objects and integers as numbers: ' +
+        'open its database without readBigInts, returnArrays or defaultSafeIntegers',
+    )
+  }
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as {
     journal_mode: string
@@ -139,15 +137,6 @@ export function configure(database: SqliteDatabase, isFile: boolean): void {
   }
   // With less, a power cut may take the last commits with it.
   database.exec('PRAGMA synchronous = FULL')
-}
-
-function assertPlainNumbers(database: SqliteDatabase): void {
-  const row = database.prepare(`SELECT ${FOREVER} AS probe`).get() as { readonly probe?: unknown }
-  if (row.probe === FOREVER) return
-  throw new ConfigurationError(
-    'The SQLite store needs rows as objects and integers as numbers: ' +
-      'open its database without readBigInts, returnArrays or defaultSafeIntegers',
-  )
 }
 
 /** The path of a database, or `null` for one that lives in this process only. */
@@ -176,7 +165,7 @@ export function isNetworkFileSystem(type: number): boolean {
   return [0x6969, 0x517b, 0xff534d42, 0xfe534d42].includes(type)
 }
 
-/** What tools have to know to look at a file by themselves. */
+/** What tools have to know to look at a file. */
 export interface SqliteInspection {
   readonly tables: Tables
   /** The version of the tables that this release makes. */
@@ -185,7 +174,7 @@ export interface SqliteInspection {
   readonly isOnNetwork: boolean
 }
 
-/** Tells where a store has its data in a file; by default the one that `createSqliteStore` makes by default. */
+/** Tells where a store has its data in a file. */
 export function inspectSqlite(path: string, prefix = 'tokenlib_'): SqliteInspection {
   return { tables: toTables(prefix), version: SCHEMA_VERSION, isOnNetwork: isOnNetwork(path) }
 }
