@@ -1,4 +1,4 @@
-import { callable, flag, type OptionKinds, parseOptions, textLike } from '../options.js'
+import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter, pollFeed, withOrigin } from '../revocation/store-rules.js'
@@ -31,7 +31,7 @@ import {
   toMigration,
   toTables,
 } from './postgres/tables.js'
-import { createPruneTurns, toPage, toResetPage } from './store-parts.js'
+import { anyText, createPruneTurns, toPage, toResetPage } from './store-parts.js'
 
 export { migrationSql }
 export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'
@@ -65,7 +65,7 @@ export interface PostgresStoreOptions extends TableOptions {
 
 const OPTIONS: OptionKinds<PostgresStoreOptions> = {
   ...TABLE_OPTIONS,
-  namespace: textLike('a string', () => true),
+  namespace: anyText,
   allowVolatile: flag,
   namedStatements: flag,
   clock: callable(),

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { callable, type OptionKinds, parseOptions, textLike } from '../options.js'
+import { callable, type OptionKinds, parseOptions } from '../options.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { createLossReporter, pollFeed, withOrigin } from '../revocation/store-rules.js'
@@ -24,7 +24,7 @@ import {
 } from './sqlite/operations.js'
 import { createTrustedTime, PRUNE_BATCH } from './sqlite/pruner.js'
 import { type Tables, toTables } from './sqlite/tables.js'
-import { createListeners, createPruneTurns, type Listeners } from './store-parts.js'
+import { anyText, createListeners, createPruneTurns, type Listeners } from './store-parts.js'
 
 export { inspectSqlite, type SqliteDatabase, type SqliteInspection } from './sqlite/database.js'
 export type { SqliteStatement, SqliteValue, Tables as SqliteTables } from './sqlite/tables.js'
@@ -41,7 +41,7 @@ export interface SqliteStoreOptions {
 const OPTIONS: OptionKinds<SqliteStoreOptions> = {
   clock: callable(),
   onWarning: callable(),
-  prefix: textLike('a string', () => true),
+  prefix: anyText,
 }
 
 /**

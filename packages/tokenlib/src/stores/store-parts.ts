@@ -1,9 +1,13 @@
+import { type Kind, textLike } from '../options.js'
 import type { Revocation } from '../revocation/revocation.js'
 import type { ListOptions, StoredSession } from '../revocation/session-store.js'
 import { callQuietly, MAX_LIST_LIMIT, parseListOptions } from '../revocation/store-rules.js'
 import type { FeedPage, Position } from '../revocation/store.js'
 import { nextTurn } from '../runtime.js'
 import { monotonicNow } from '../time.js'
+
+/** The name of a namespace or of tables; the store itself checks which characters it may have. */
+export const anyText: Kind<string> = textLike('a string', () => true)
 
 /** A place in the list of a user's sessions. */
 export interface SessionPlace {

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../errors.js'
-import { type OptionKinds, parseOptions, textLike } from '../../options.js'
+import { type OptionKinds, parseOptions } from '../../options.js'
 import { assertKnownLayout } from '../../revocation/store-rules.js'
+import { anyText } from '../store-parts.js'
 import type { Database } from './client.js'
 
 /** Where the tables of a store are. */
@@ -11,10 +12,8 @@ export interface TableOptions {
   readonly prefix?: string
 }
 
-const name = textLike('a string', () => true)
-
 /** The kinds of `TableOptions`; `toTables` checks the names themselves. */
-export const TABLE_OPTIONS: OptionKinds<TableOptions> = { schema: name, prefix: name }
+export const TABLE_OPTIONS: OptionKinds<TableOptions> = { schema: anyText, prefix: anyText }
 
 /** The names of the tables, quoted for SQL. */
 export interface Tables {
