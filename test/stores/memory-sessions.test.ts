@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { FOREVER } from '../../packages/tokenlib/src/kit.js'
-import { createSessionOrder } from '../../packages/tokenlib/src/stores/memory/session-order.js'
+import { createSessionOrder } from '../../packages/tokenlib/src/stores/memory/sessions.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import type { SessionPlace as Place } from '../../packages/tokenlib/src/stores/store-parts.js'
 import { firstToken, RULES } from '../../packages/contracts/src/store-fixture.js'

@@ -9,7 +9,7 @@ import {
 import { replicate } from 'tokenlib/replica'
 import { storeContract } from '@tokenlib/contracts'
 import type { Clock } from 'tokenlib/kit'
-import { PROTOCOL } from '../../../packages/tokenlib/src/stores/durable-objects/messages.js'
+import { PROTOCOL } from '../../../packages/tokenlib/src/stores/durable-objects/object.js'
 import { FOREVER } from '../../../packages/tokenlib/src/kit.js'
 import type { History } from '../histories/history.js'
 import type { HistoryStore } from '../histories/reference-store.js'

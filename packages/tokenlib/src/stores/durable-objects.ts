@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { callable, type OptionKinds, parseOptions, text } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { assertSessionLimit, parseListOptions } from '../revocation/session-store.js'
@@ -11,8 +11,7 @@ import {
   parseAnswer,
   PROTOCOL,
   type StoreCall,
-  toCallMark,
-} from './durable-objects/messages.js'
+} from './durable-objects/object.js'
 import { emitWarning } from '../runtime.js'
 import { NOTHING_SEEN, type Seen } from './sqlite/history.js'
 
@@ -50,7 +49,11 @@ export interface DurableObjectStoreOptions {
   readonly onWarning?: (message: string) => void
 }
 
-const OPTIONS: OptionNames<DurableObjectStoreOptions> = { name: true, locationHint: true, onWarning: true }
+const OPTIONS: OptionKinds<DurableObjectStoreOptions> = {
+  name: text,
+  locationHint: text,
+  onWarning: callable(),
+}
 
 /**
  * A store in a Durable Object with SQLite storage, for all isolates of a Cloudflare Worker.
@@ -65,18 +68,17 @@ export function createDurableObjectStore(
   namespace: TokenStoreNamespace,
   options: DurableObjectStoreOptions = {},
 ): RevocationStore {
-  assertOptions('createDurableObjectStore()', options, OPTIONS)
+  const parsed = parseOptions('createDurableObjectStore()', options, OPTIONS)
+  const { name = 'tokenlib', locationHint, onWarning = emitWarning } = parsed
   assertNamespace(namespace)
-  const { name = 'tokenlib', locationHint } = options
-  if (typeof name !== 'string' || name === '') throw new ConfigurationError('name must be a text')
-  const losses = createLossReporter('Durable Objects', options.onWarning ?? emitWarning)
+  const losses = createLossReporter('Durable Objects', onWarning)
   let seen = NOTHING_SEEN
 
   const post = async (call: StoreCall): Promise<unknown> => {
     // A stub belongs to the request in which it was made, so none is kept.
     const id = namespace.idFromName(name)
     const stub = namespace.get(id, locationHint === undefined ? {} : { locationHint })
-    const cf = toCallMark(id.toString())
+    const cf = { tokenlib: 'call', object: id.toString() }
     const response = await stub.fetch(CALL_URL, { method: 'POST', body: JSON.stringify(call), cf })
     return readJson(response)
   }
@@ -86,7 +88,7 @@ export function createDurableObjectStore(
       return await post(call)
     } catch (error) {
       // Every deployment restarts the object, with the calls that it has not answered.
-      if (!isReset(error) || !REPEATABLE.has(call.operation)) throw error
+      if (!isReset(error) || UNREPEATABLE.has(call.operation)) throw error
       return post(call)
     }
   }
@@ -111,7 +113,12 @@ export function createDurableObjectStore(
   return defineStore({
     system: 'cloudflare.durable_objects',
     async prepare(needs) {
-      if (needs.canRestore !== undefined || needs.onNewHistory !== undefined) throw withReplica()
+      if (needs.canRestore !== undefined || needs.onNewHistory !== undefined) {
+        throw new ConfigurationError(
+          'replicate() does not work in a Worker, which runs nothing between requests: ' +
+            'use createDurableObjectStore() without it',
+        )
+      }
       losses.listen(needs)
       seen = { ...seen, longestLifetime: Math.max(seen.longestLifetime, needs.longestLifetime) }
       await call('prepare')
@@ -141,20 +148,8 @@ export function createDurableObjectStore(
   })
 }
 
-// Safe to send twice: a refresh token may be repeated. (A reuse whose answer is lost is not reported, as with any store.) A
-// login is not: each call opens a session and makes room for it. A
-// claim finds itself the second time.
-const REPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set([
-  'prepare',
-  'revoke',
-  'lookup',
-  'feed',
-  'prune',
-  'rotate',
-  'present',
-  'list',
-  'get',
-])
+// Not safe to send twice: each login opens a session, and a claim finds itself the second time.
+const UNREPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set(['open', 'openLimited', 'claim'])
 
 // As Cloudflare marks its errors.
 function isReset(error: unknown): boolean {
@@ -186,13 +181,6 @@ function mergeSeen(before: Seen, now: Seen, answer: Seen): Seen {
   // An answer from another history counts, unless another call has already found a newer one.
   const isNews = now.known.epoch === before.known?.epoch
   return { known: isNews ? answer.known : now.known, longestLifetime }
-}
-
-function withReplica(): ConfigurationError {
-  return new ConfigurationError(
-    'replicate() does not work in a Worker, which runs nothing between requests: ' +
-      'use createDurableObjectStore() without it',
-  )
 }
 
 function assertNamespace(namespace: unknown): void {

@@ -1,24 +1,14 @@
 import { ConfigurationError } from '../errors.js'
-import { assertOptions, type OptionNames } from '../options.js'
+import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
 import { pollFeed } from './store-parts.js'
 import { addDuration, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { createId, systemRandom } from '../tokens/ids.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
-import { nextTurn } from '../runtime.js'
+import { createLocalStore, type Rows } from './local-store.js'
 import { createRevocationCopy, type Source } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
-import {
-  createListeners,
-  followSessions,
-  type LateSessions,
-  runWithPauses,
-  toResetPage,
-  type WritableData,
-  writeBatch,
-  writeClaim,
-  writeRestored,
-} from './store-parts.js'
+import { createListeners, runWithPauses, toPage, toResetPage } from './store-parts.js'
 
 /** How a memory store behaves. */
 export interface MemoryStoreOptions {
@@ -27,7 +17,7 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, clock: true }
+const OPTIONS: OptionKinds<MemoryStoreOptions> = { allowInProduction: flag, clock: callable() }
 
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
@@ -35,119 +25,94 @@ const OPTIONS: OptionNames<MemoryStoreOptions> = { allowInProduction: true, cloc
  * It holds what is alive, and a little more: every write also looks at a few old revocations and drops what has ended.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationStore {
-  assertOptions('createMemoryStore()', options, OPTIONS)
-  if (process.env['NODE_ENV'] === 'production' && options.allowInProduction !== true) {
+  const { allowInProduction = false, clock = systemClock } = parseOptions(
+    'createMemoryStore()',
+    options,
+    OPTIONS,
+  )
+  if (process.env['NODE_ENV'] === 'production' && !allowInProduction) {
     throw new ConfigurationError(
       'The memory store forgets every revocation when the process ends. In production use tokenlib/sqlite, ' +
         'redis or postgres; or createMemoryStore({ allowInProduction: true })',
     )
   }
-  const now = options.clock ?? systemClock
-  const pruneClock = createCautiousClock(now)
-  const revocations = createRevocationCopy(pruneClock, (entry) => history.add(entry))
-  const history = createHistory(revocations.sources)
-  let longestLifetime = 0
-  let isClosed = false
-
-  // What was forgotten must not be answered with "not revoked".
-  const assertOpen = (): void => {
-    if (isClosed) throw new Error('The memory store is closed')
-  }
-
+  const pruneClock = createCautiousClock(clock)
+  const revocations = createRevocationCopy('The memory store', pruneClock, (entry) => history.add(entry))
+  const history = createHistory((place, most) => revocations.read(place, most))
+  const { find, assertOpen } = revocations
+  const sessions = createMemorySessions(find, clock, pruneClock)
   const listeners = createListeners<[]>()
-  const sessions = createMemorySessions({ revocations, now, pruneClock, assertOpen })
-
-  const data: WritableData = {
-    get now() {
-      return now()
-    },
-    get longestLifetime() {
-      return longestLifetime
-    },
+  const rows: Rows & { now: number; longestLifetime: number } = {
+    ...sessions,
+    find,
     merge: (entry) => revocations.merge(entry),
-    find: ({ kind, id }) => revocations.find(kind, id),
-    readUntil: sessions.readUntil,
-    removeRevoked: ({ id }) => sessions.removeRevoked(id),
-    readNewestStart: sessions.readNewestStart,
-    revokeSome: sessions.revokeSome,
+    position: history.position,
+    touch() {},
+    now: 0,
+    longestLifetime: 0,
   }
 
-  // What started later than a watermark reaches, a few at a time.
-  const revokeLate = async (late: LateSessions): Promise<void> => {
-    while (sessions.revokeSome(late)) {
-      listeners.call()
-      await nextTurn()
-      assertOpen()
-    }
+  const run = <T>(work: (rows: Rows) => T): T => {
+    assertOpen()
+    rows.now = clock()
+    return work(rows)
   }
+
+  const local = createLocalStore({
+    read: run,
+    async write(work, entries = 1) {
+      assertOpen()
+      const writes = Math.max(1, entries)
+      revocations.sweep(writes)
+      sessions.sweep(writes)
+      const before = history.changes
+      const result = run(work)
+      if (history.changes > before) listeners.call()
+      return result
+    },
+  })
 
   return defineStore({
     system: 'memory',
-    async prepare(needs) {
+    async prepare({ longestLifetime }) {
       assertOpen()
-      if (needs.longestLifetime <= longestLifetime) return
-      longestLifetime = needs.longestLifetime
+      if (longestLifetime <= rows.longestLifetime) return
+      rows.longestLifetime = longestLifetime
       for (const entry of revocations.watermarks()) {
         revocations.merge({ ...entry, until: addDuration(entry.notBefore, longestLifetime) })
       }
     },
-    async revoke(batch) {
-      assertOpen()
-      sessions.sweep(Math.max(1, batch.length))
-      const written = writeBatch(batch, data)
-      for (const late of written.late) await revokeLate(late)
-      listeners.call()
-      return { position: history.position(), now: written.now }
-    },
-    async claim(batch) {
-      assertOpen()
-      sessions.sweep(batch.length)
-      const isFirst = writeClaim(batch, data)
-      if (isFirst) listeners.call()
-      return { isFirst, position: history.position() }
-    },
+    ...local,
     async lookup(keys) {
       assertOpen()
-      return keys.map(({ kind, id }) => revocations.find(kind, id))
+      return keys.map(({ kind, id }) => find(kind, id))
     },
-    createLookup(keys, start) {
-      const isRevoked = revocations.createLookup(keys, start)
-      return () => {
-        assertOpen()
-        return isRevoked()
-      }
-    },
+    createLookup: revocations.createLookup,
     feed: (after, wait) =>
       pollFeed(() => {
         assertOpen()
         return history.read(after)
       }, wait),
-    async restore(batch) {
-      assertOpen()
-      writeRestored(batch, data)
-      listeners.call()
-    },
     watch: listeners.add,
     async prune(limit) {
       const dropped = await runWithPauses(revocations.prune(limit))
       return dropped + (await runWithPauses(sessions.prune(limit)))
     },
-    sessions: followSessions(sessions.store, listeners.call),
     async close() {
-      isClosed = true
-      history.clear()
-      revocations.clear()
+      revocations.close()
       sessions.clear()
+      history.clear()
     },
   })
 }
 
 /** What has changed lately, and how readers follow it. */
 interface History {
+  readonly changes: number
   /** Remembers a change, and returns its number. */
   add(entry: Revocation): number
   /** The position that includes every change. */
-  position(): Position
+  readonly position: () => Position
   read(after: Position | null): FeedPage
   clear(): void
 }
@@ -160,65 +125,61 @@ interface Progress {
   /** The last change that the reader knows. */
   readonly change: number
   /** Where it is, as long as it still reads what was there before. */
-  readonly source: number
-  readonly place: number
+  readonly place: number | null
 }
 
 /** A history with a random name. */
-function createHistory(sources: readonly Source[]): History {
+function createHistory(readAll: Source): History {
   // Drawn when it is first needed: in Workers, no random bytes may be drawn while a module is loaded.
   let name: string | null = null
-  const readName = (): string => (name ??= createId(systemRandom))
   // The change of number `n` is at `n % MAX_RECENT`.
   const recent: Revocation[] = []
   let changes = 0
 
-  const toPosition = ({ change, source, place }: Progress): Position =>
-    source === sources.length ? `${readName()}:${change}` : `${readName()}:${change}:${source}:${place}`
+  const toPosition = ({ change, place }: Progress): Position => {
+    name ??= createId(systemRandom)
+    return place === null ? `${name}:${change}` : `${name}:${change}/${place}`
+  }
 
   const readPosition = (position: Position): Progress | null => {
     const match = POSITION.exec(position)
     if (match === null || match[1] !== name) return null
     const change = Number(match[2])
-    const source = match[3] === undefined ? sources.length : Number(match[3])
-    const isKnown = change <= changes && change >= changes - MAX_RECENT && source <= sources.length
-    return isKnown ? { change, source, place: Number(match[4] ?? 0) } : null
+    const isKnown = change <= changes && change >= changes - MAX_RECENT
+    return isKnown ? { change, place: match[3] === undefined ? null : Number(match[3]) } : null
   }
 
   // The changes first: a reader from the start is never further behind than from one page to the next, however long
   // it takes. What changed before it began is where it was, or is a change that it has not read yet.
-  const readPage = ({ change, source, place }: Progress): FeedPage => {
+  const readPage = (from: Progress): FeedPage => {
     const entries: Revocation[] = []
-    let at: Progress = { change: Math.min(changes, change + PAGE_SIZE), source, place }
-    for (let number = change + 1; number <= at.change; number++) {
+    const change = Math.min(changes, from.change + PAGE_SIZE)
+    for (let number = from.change + 1; number <= change; number++) {
       entries.push(recent[number % MAX_RECENT] as Revocation)
     }
-    while (entries.length < PAGE_SIZE && at.source < sources.length) {
-      const page = (sources[at.source] as Source)(at.place, PAGE_SIZE - entries.length)
+    let { place } = from
+    while (entries.length < PAGE_SIZE && place !== null) {
+      const page = readAll(place, PAGE_SIZE - entries.length)
       for (const entry of page.entries) entries.push(entry)
-      at = {
-        change: at.change,
-        source: page.next === null ? at.source + 1 : at.source,
-        place: page.next ?? 0,
-      }
+      place = page.next
     }
-    const more = at.change < changes || at.source < sources.length
-    return { entries, next: toPosition(at), more, reset: false, ageMs: 0 }
+    return toPage(entries, toPosition({ change, place }), change < changes || place !== null)
   }
 
-  const start = (): Progress => ({ change: changes, source: 0, place: 0 })
-
   return {
+    get changes() {
+      return changes
+    },
     add(entry) {
       changes++
       recent[changes % MAX_RECENT] = entry
       return changes
     },
-    position: () => toPosition({ change: changes, source: sources.length, place: 0 }),
+    position: () => toPosition({ change: changes, place: null }),
     read(after) {
-      const progress = after === null ? start() : readPosition(after)
-      if (progress !== null) return readPage(progress)
-      return toResetPage(toPosition(start()))
+      const start = { change: changes, place: 0 }
+      const progress = after === null ? start : readPosition(after)
+      return progress === null ? toResetPage(toPosition(start)) : readPage(progress)
     },
     clear() {
       recent.length = 0
@@ -226,4 +187,4 @@ function createHistory(sources: readonly Source[]): History {
   }
 }
 
-const POSITION = /^([\w-]+):(\d{1,15})(?::(\d{1,15}):(\d{1,15}))?$/
+const POSITION = /^([\w-]+):(\d{1,15})(?:\/(\d{1,16}))?$/

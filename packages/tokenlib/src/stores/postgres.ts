@@ -1,9 +1,10 @@
-import { assertOptions, type OptionNames } from '../options.js'
+import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
+import { isWatermark, type Revocation } from '../revocation/revocation.js'
+import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
 import { pollFeed } from './store-parts.js'
-import { isWatermark, type Revocation } from '../revocation/revocation.js'
-import { type FeedPage, type Position, defineStore, type RevocationStore } from '../revocation/store.js'
 import { withOrigin } from './store-origin.js'
+import { emitWarning } from '../runtime.js'
 import { type Clock, createCautiousClock, systemClock } from '../time.js'
 import {
   type PostgresClient,
@@ -32,8 +33,7 @@ import {
   toMigration,
   toTables,
 } from './postgres/tables.js'
-import { emitWarning } from '../runtime.js'
-import { createPruneTurns, toResetPage } from './store-parts.js'
+import { anyText, createPruneTurns, toPage, toResetPage } from './store-parts.js'
 
 export { migrationSql }
 export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'
@@ -65,13 +65,13 @@ export interface PostgresStoreOptions extends TableOptions {
   readonly onWarning?: (message: string) => void
 }
 
-const OPTIONS: OptionNames<PostgresStoreOptions> = {
+const OPTIONS: OptionKinds<PostgresStoreOptions> = {
   ...TABLE_OPTIONS,
-  namespace: true,
-  allowVolatile: true,
-  namedStatements: true,
-  clock: true,
-  onWarning: true,
+  namespace: anyText,
+  allowVolatile: flag,
+  namedStatements: flag,
+  clock: callable(),
+  onWarning: callable(),
 }
 
 /** A store in PostgreSQL. */
@@ -80,16 +80,23 @@ export interface PostgresStore extends RevocationStore {
   migrate(): Promise<void>
 }
 
-interface RevokeAnswer extends HistoryAnswer {
+/** The position after a write is its branch and its count of changes. */
+interface BranchAnswer extends HistoryAnswer {
+  readonly branch: string
+}
+
+interface RevokeAnswer extends BranchAnswer {
   readonly now: number
-  readonly timeline: string
   /** How many sessions it removed. */
   readonly removed: number
 }
 
-interface ClaimAnswer extends HistoryAnswer {
-  readonly timeline: string
+interface ClaimAnswer extends BranchAnswer {
   readonly isFirst: boolean
+}
+
+interface FeedAnswer extends BranchAnswer {
+  readonly entries: readonly (Revocation & { readonly change: number })[]
 }
 
 interface LookupAnswer extends HistoryAnswer {
@@ -106,16 +113,15 @@ export function createPostgresStore(
   client: PostgresClient,
   options: PostgresStoreOptions = {},
 ): PostgresStore {
-  assertOptions('createPostgresStore()', options, OPTIONS)
-  const { namespace = '', clock, allowVolatile = false } = options
-  const onWarning = options.onWarning ?? ((message: string) => emitWarning(message))
-  const tables = toTables(options)
+  const parsed = parseOptions('createPostgresStore()', options, OPTIONS)
+  const { namespace = '', clock, allowVolatile = false, namedStatements = false } = parsed
+  const tables = toTables(parsed)
   const channel = toChannel(tables, namespace)
-  const database = withoutFailedNotify(toDatabase(client, options.namedStatements ?? false), channel)
+  const database = withoutFailedNotify(toDatabase(client, namedStatements), channel)
   const watch = readWatch(client)
   const watches = new Set<() => void>()
   const statements = createRevocationStatements(tables, channel)
-  const losses = createLossReporter('PostgreSQL', onWarning)
+  const losses = createLossReporter('PostgreSQL', parsed.onWarning ?? emitWarning)
   const { lookup } = statements
   const history = createHistory(
     database,
@@ -123,7 +129,7 @@ export function createPostgresStore(
     { namespace, clock, losses },
   )
   const pruneClock = createCautiousClock(clock ?? systemClock)
-  const turns = createPruneTurns(PRUNE_DELAY_MS)
+  const turns = createPruneTurns(PRUNE_BATCH, PRUNE_DELAY_MS)
 
   const chooseRevoke = (batch: readonly Revocation[]): string => {
     // Nobody has to be woken for nothing.
@@ -144,14 +150,7 @@ export function createPostgresStore(
     return (await database.query<number>(statements.prune, values)) ?? 0
   }
 
-  const pruneOn = async (): Promise<void> => {
-    if ((await prune(PRUNE_BATCH)) >= PRUNE_BATCH) turns.goOn()
-  }
-
-  const afterWrite = (): void => {
-    // Whatever is left behind is dropped by the next one; it counts for nothing until then.
-    if (turns.take()) pruneOn().catch(() => undefined)
-  }
+  const afterWrite = (): void => void turns.run(prune)
 
   const store = defineStore({
     system: 'postgresql',
@@ -161,16 +160,14 @@ export function createPostgresStore(
       await history.enter(toMilliseconds(needs.longestLifetime))
     },
     async revoke(batch) {
-      const { epoch, timeline, changes, now } = await revoke(batch)
-      return { position: toPosition({ epoch, timeline, change: changes }), now }
+      const { branch, changes, now } = await revoke(batch)
+      return { position: `${branch}:${changes}`, now }
     },
     async claim(batch) {
-      const { epoch, timeline, changes, isFirst } = await history.query<ClaimAnswer>(
-        statements.claim,
-        toBatch(batch),
-      )
+      const answer = await history.query<ClaimAnswer>(statements.claim, toBatch(batch))
+      const { branch, changes, isFirst } = answer
       if (isFirst) afterWrite()
-      return { isFirst, position: toPosition({ epoch, timeline, change: changes }) }
+      return { isFirst, position: `${branch}:${changes}` }
     },
     async lookup(keys) {
       const pairs = JSON.stringify(keys.map(({ kind, id }) => [kind, id]))
@@ -239,46 +236,20 @@ function mergeByKey(batch: readonly Revocation[]): Revocation[] {
   return [...merged.values()]
 }
 
-interface Place {
-  readonly epoch: string
-  /** Of the write-ahead log; it changes when a standby is promoted. */
-  readonly timeline: string
-  readonly change: number
-}
-
-interface FeedAnswer extends HistoryAnswer {
-  readonly timeline: string
-  readonly entries: readonly (Revocation & { readonly change: number })[]
-}
-
-/** Reads one page of the feed. */
+// Reads one page of the feed.
 async function readFeed(history: History, statement: string, after: Position | null): Promise<FeedPage> {
-  const from = after === null ? null : readPosition(after)
-  const start = from?.change ?? 0
-  const { epoch, timeline, changes, entries } = await history.query<FeedAnswer>(statement, [start])
-  const isThisHistory =
-    after === null || (from?.epoch === epoch && from.timeline === timeline && from.change <= changes)
-  if (!isThisHistory) return toResetPage(toPosition({ epoch, timeline, change: 0 }))
+  const [branchBefore, start] = after === null ? [null, 0] : readPosition(after)
+  const { branch, changes, entries } = await history.query<FeedAnswer>(statement, [start])
+  const isThisBranch = after === null || (branchBefore === branch && start <= changes)
+  if (!isThisBranch) return toResetPage(`${branch}:0`)
   const more = entries.length === PAGE_SIZE
   const change = more ? (entries.at(-1)?.change ?? start) : changes
-  return {
-    entries: entries.map(({ change: _change, ...entry }) => entry),
-    next: toPosition({ epoch, timeline, change }),
-    more,
-    reset: false,
-    ageMs: 0,
-  }
+  const page = entries.map(({ change: _change, ...entry }) => entry)
+  return toPage(page, `${branch}:${change}`, more)
 }
 
-/** The position of a place in a history. */
-function toPosition({ epoch, timeline, change }: Place): Position {
-  return `${epoch}:${timeline}:${change}`
-}
-
-const POSITION = /^([\w-]+):([0-9A-Fa-f]+):(\d{1,16})$/
-
-function readPosition(position: Position): Place | null {
-  const [, epoch, timeline, change] = POSITION.exec(position) ?? []
-  if (epoch === undefined || timeline === undefined) return null
-  return { epoch, timeline, change: Number(change) }
+// A text that is not a position counts as one of a lost history.
+function readPosition(position: Position): readonly [branch: string, change: number] {
+  const [, branch = '', change = 0] = /^(.+):(\d{1,16})$/.exec(position) ?? []
+  return [branch, Number(change)]
 }

@@ -1,17 +1,17 @@
-import { createNonce, systemRandom } from '../tokens/ids.js'
-import { assertOptions, type OptionNames } from '../options.js'
-import { callQuietly, createLossReporter } from './loss-reporter.js'
-import { pollFeed } from './store-parts.js'
+import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
+import { callQuietly, createLossReporter } from './loss-reporter.js'
+import { pollFeed } from './store-parts.js'
 import { withOrigin } from './store-origin.js'
+import { emitWarning } from '../runtime.js'
 import type { Clock } from '../time.js'
-import { checkServer, createSend, type RedisClient, watchChannel } from './redis/client.js'
+import { checkServer, createSend, type RedisClient, type Script, watchChannel } from './redis/client.js'
 import { createNamespace, createSweep } from './redis/namespace.js'
 import { CLAIM, RESTORE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, prune, readFeed, revokeLate, toMember, toPosition } from './redis/revocations.js'
 import { createRedisSessions } from './redis/sessions.js'
-import { emitWarning } from '../runtime.js'
+import { anyText } from './store-parts.js'
 
 export type { RedisClient, Reply as RedisReply } from './redis/client.js'
 export { inspectRedis, type RedisInspection, type RedisRights } from './redis/inspect.js'
@@ -28,11 +28,11 @@ export interface RedisStoreOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionNames<RedisStoreOptions> = {
-  namespace: true,
-  allowVolatile: true,
-  onWarning: true,
-  clock: true,
+const OPTIONS: OptionKinds<RedisStoreOptions> = {
+  namespace: anyText,
+  allowVolatile: flag,
+  onWarning: callable(),
+  clock: callable(),
 }
 
 /**
@@ -45,9 +45,8 @@ const OPTIONS: OptionNames<RedisStoreOptions> = {
  * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))
  */
 export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): RevocationStore {
-  assertOptions('createRedisStore()', options, OPTIONS)
-  const { namespace: name = 'tokenlib', allowVolatile = false, clock } = options
-  const warn = options.onWarning ?? ((message: string) => emitWarning(message, 'RedisStoreWarning'))
+  const parsed = parseOptions('createRedisStore()', options, OPTIONS)
+  const { namespace: name = 'tokenlib', allowVolatile = false, onWarning: warn = warnOfRedis, clock } = parsed
   const send = createSend(client)
   const losses = createLossReporter('Redis', warn)
   const namespace = createNamespace(send, name, { clock, losses })
@@ -60,6 +59,13 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       throw error
     }))
 
+  const write = (script: Script, batch: readonly Revocation[], names: readonly string[] = []) =>
+    namespace.write(
+      script,
+      [...batch.map((entry) => `r:${toMember(entry)}`), ...names],
+      batch.flatMap((entry) => [toMember(entry), toNumeral(entry.notBefore), toNumeral(entry.until)]),
+    )
+
   const store = defineStore<RevocationStore>({
     system: 'redis',
     async prepare(needs) {
@@ -68,37 +74,28 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       await namespace.prepare(needs.longestLifetime)
     },
     async revoke(batch) {
-      const members = batch.map(toMember)
       // The row of a session, and the list of a user: some of them may have to be revoked one by one.
       const concerned = batch.flatMap(({ kind, id }) =>
         kind === 'session' ? `s:${id}` : kind === 'user' ? `u:${id}` : [],
       )
-      const reply = await namespace.run(
-        REVOKE,
-        ['log', 'past', 'marks', ...members.map((member) => `r:${member}`), ...concerned],
-        [createNonce(systemRandom), ...batch.flatMap(toArguments)],
-      )
+      const reply = await write(REVOKE, batch, concerned)
       const late = String(reply[5])
-      const ofUsers = (await revokeLate(namespace.run, reply.slice(6))) ?? reply
-      const last = late === '' ? ofUsers : await sweep(namespace.run, String(reply[0]), late)
-      namespace.recordProgress(last)
+      const ofUsers = (await revokeLate(namespace, reply.slice(6))) ?? reply
+      const last = late === '' ? ofUsers : await sweep(namespace.write, String(reply[0]), late)
       return { position: toPosition(last), now: Number(reply[4]) }
     },
     async claim(batch) {
-      const names = ['log', 'past', 'marks', ...batch.map((entry) => `r:${toMember(entry)}`)]
-      const args = [createNonce(systemRandom), ...batch.flatMap(toArguments)]
-      const reply = await namespace.run(CLAIM, names, args)
-      namespace.recordProgress(reply)
+      const reply = await write(CLAIM, batch)
       return { isFirst: reply[4] === '1', position: toPosition(reply) }
     },
     lookup: createLookup(namespace),
     async restore(batch) {
-      const names = batch.flatMap((entry) => [
-        `r:${toMember(entry)}`,
-        ...(entry.kind === 'session' ? [`s:${entry.id}`] : []),
-      ])
-      const args = [createNonce(systemRandom), ...batch.flatMap(toArguments)]
-      namespace.recordProgress(await namespace.run(RESTORE, ['log', 'past', 'marks', ...names], args))
+      const sessions = batch.filter(({ kind }) => kind === 'session')
+      await write(
+        RESTORE,
+        batch,
+        sessions.map(({ id }) => `s:${id}`),
+      )
     },
     watch: (listener) => watchChannel(client, namespace.key('news'), () => callQuietly(listener)),
     feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
@@ -109,8 +106,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
   return withOrigin(store, { kind: 'redis', client, namespace: name })
 }
 
-function toArguments(entry: Revocation): string[] {
-  return [toMember(entry), toNumeral(entry.notBefore), toNumeral(entry.until)]
+function warnOfRedis(message: string): void {
+  emitWarning(message, 'RedisStoreWarning')
 }
 
 function toNumeral(moment: number): string {

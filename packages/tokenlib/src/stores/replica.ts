@@ -15,40 +15,40 @@ import {
   type RevocationStore,
   type StoreNeeds,
 } from '../revocation/store.js'
-import { readOrigin, withOrigin } from './store-origin.js'
-import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
+import type { SessionStore } from '../revocation/session-store.js'
 import { callQuietly } from './loss-reporter.js'
+import { readOrigin, withOrigin } from './store-origin.js'
+import { sleep } from '../runtime.js'
+import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
 import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import {
   createFreshness,
   createVersionFreshness,
-  parseOptions,
+  parseReplicaOptions,
   type ReplicaOptions,
 } from './replica/freshness.js'
-import { createListeners, followSessions } from './store-parts.js'
-import { sleep } from '../runtime.js'
+import { createListeners } from './store-parts.js'
 
 export type { ReplicaOptions } from './replica/freshness.js'
 
 /**
  * Keeps a copy of a store's revocations in the memory of this process, so that a check needs no round trip.
  *
- * The copy follows the store. While it is known to be complete up to `bound` ago, checks are answered from it; otherwise
- * they are refused with `RevocationUnavailableError`, or answered by the store. It never accepts a token because it does
- * not know better.
+ * Checks are answered from the copy while it is known to be complete up to `bound` ago; otherwise they are refused with
+ * `RevocationUnavailableError`, or answered by the store.
  *
  * @example
  * const store = replicate(createRedisStore(redis), { bound: '1s' })
  */
 export function replicate(store: RevocationStore, options: ReplicaOptions = {}): RevocationStore {
   assertStore(store)
-  const { boundMs, whenStale } = parseOptions(store, options)
+  const { boundMs, whenStale } = parseReplicaOptions(store, options)
   const cautiousClock = createCautiousClock(systemClock)
   const pruneClock = (): number => cautiousClock() - MARGIN_MS
   const freshness =
     boundMs === 0 ? createVersionFreshness(store, systemClock) : createFreshness(boundMs, systemClock)
-  const copy = createRevocationCopy(pruneClock)
+  const copy = createRevocationCopy('The replica', pruneClock)
   const listeners = createListeners<[entries: readonly Revocation[]]>()
   const stateListeners = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
   let isComplete = false
@@ -92,32 +92,21 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
   })
 
-  // One function for all calls of `prepare`: the store keeps each once. A process that has not used the store since it
-  // was prepared knows no more than one that starts after the loss, which revokes nothing either: it leaves that to
-  // those who know. While it is prepared for the first time, nobody may know.
+  // A process that has not used the store since it was prepared knows no more than one that starts after the loss, which
+  // revokes nothing either. While it is prepared for the first time, nobody may know.
   const canRestore = (): boolean => store.restore !== undefined && (isComplete || (isPrepared && !isUsed))
-  const onNewHistory = (): void => follower.startAgain()
-
-  // Its copy is empty by then, and must not answer "not revoked".
-  const assertOpen = (): void => {
-    if (isClosed) throw new Error('The replica is closed')
-  }
 
   const assertFresh = (): void => {
-    assertOpen()
+    copy.assertOpen()
     if (!freshness.isFresh()) throw describeStale(readState())
   }
 
-  // Whether a read that is sent now makes the copy fresh. Without a bound, a complete read is enough: what changes while
-  // it is read was not acknowledged when the check began.
-  const isReadNow = async (): Promise<boolean> => {
-    try {
-      await follower.tryRead()
-      return boundMs === 0 || freshness.isFresh()
-    } catch {
-      return false
-    }
-  }
+  // Without a bound, a complete read is enough: what changes after it was sent was not acknowledged when the check began.
+  const isReadNow = (): Promise<boolean> =>
+    follower.tryRead().then(
+      () => boundMs === 0 || freshness.isFresh(),
+      () => false,
+    )
 
   // What this process knows counts all the same: the store may have lost it, or refused to take it.
   const askStore = async (keys: readonly RevocationKey[], given?: LookupOptions): Promise<LookupAnswer> => {
@@ -137,14 +126,10 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   // After the store has taken something that this process must refuse from now on.
   const catchUp = async (): Promise<void> => {
-    // A feed that does not work is not waited for: it is enough that the next read has to be a new one. Where it works,
-    // a process that revokes all the time would never become fresh if each of its revocations demanded a new read.
+    // A feed that does not work is not waited for. Where it works, a process that revokes all the time would never become
+    // fresh if each of its revocations demanded a new read.
     if (!freshness.isFresh() && !follower.isFollowing) return freshness.expire()
-    try {
-      await follower.readNow()
-    } catch {
-      freshness.expire()
-    }
+    await follower.readNow().catch(() => freshness.expire())
   }
 
   const mergeOwn = (batch: readonly Revocation[]): void => {
@@ -159,25 +144,25 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       isWatermark(entry.kind) ? { ...entry, notBefore: Math.min(entry.notBefore, now) } : entry,
     )
     mergeOwn(capped)
-    follower.keepUnsent(capped)
+    follower.restorer.keepUnsent(capped)
   }
 
   const replicated = defineStore<RevocationStore>({
     ...(store.system !== undefined && { system: store.system }),
     async prepare(given) {
-      assertOpen()
+      copy.assertOpen()
       if (given.onReplicaChange !== undefined) stateListeners.add(given.onReplicaChange)
       longestLifetime = Math.max(longestLifetime, given.longestLifetime)
-      await store.prepare({ ...given, canRestore, onNewHistory })
-      assertOpen()
+      await store.prepare({ ...given, canRestore, onNewHistory: follower.startAgain })
+      copy.assertOpen()
       isPrepared = true
       follower.start()
     },
     async revoke(batch) {
       // A batch of nothing only asks whether the store takes writes.
       isUsed ||= batch.length > 0
-      // How far a watermark reaches is for the store to decide, and the feed tells. The rest is merged before it is sent:
-      // whatever becomes of the call, this process has been told.
+      // The store decides how far a watermark reaches. The rest is merged first: whatever becomes of the call, this
+      // process has been told.
       const final = batch.filter(({ kind }) => !isWatermark(kind))
       const watermarks = batch.filter(({ kind }) => isWatermark(kind))
       mergeOwn(final)
@@ -187,7 +172,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
         // As far as the store has taken it: it may lose that before the feed tells.
         const taken = Number.isFinite(now) ? watermarks.map((entry) => ({ ...entry, notBefore: now })) : []
         mergeOwn(taken)
-        follower.noteArrived([...final, ...taken])
+        follower.restorer.noteArrived([...final, ...taken])
         if (watermarks.length > 0) await catchUp()
         return revoked
       } catch (error) {
@@ -200,19 +185,19 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       const claimed = await store.claim(batch)
       if (claimed.isFirst) {
         mergeOwn(batch)
-        follower.noteArrived(batch)
+        follower.restorer.noteArrived(batch)
       }
       return claimed
     },
     async lookup(keys, { atLeast } = {}) {
-      assertOpen()
+      copy.assertOpen()
       if (atLeast !== undefined && atLeast !== follower.position) return askStore(keys, { atLeast })
       // One read may be all that is missing, for example after the process was paused.
       if (!freshness.isFresh()) {
         // The store may answer sooner than its feed does.
         if (whenStale === 'ask' && boundMs > 0) return askStore(keys)
         const isRead = await isReadNow()
-        assertOpen()
+        copy.assertOpen()
         if (!isRead && whenStale === 'ask') return askStore(keys)
         if (!isRead) assertFresh()
       }
@@ -261,11 +246,40 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     async close() {
       isClosed = true
       follower.stop()
-      copy.clear()
+      copy.close()
       await store.close()
     },
   })
   return withOrigin(replicated, readOrigin(store))
+}
+
+/** The sessions of a store; `onEnded` is called before a call is answered that has revoked sessions. */
+function followSessions(
+  sessions: SessionStore,
+  onEnded: (sids: readonly string[]) => Promise<void>,
+): SessionStore {
+  const follow = async <Answer extends { readonly outcome: string }>(
+    sid: string,
+    asked: Promise<Answer>,
+  ): Promise<Answer> => {
+    const answer = await asked
+    if (answer.outcome === 'reused') await onEnded([sid])
+    return answer
+  }
+  return {
+    open: (session) => sessions.open(session),
+    ...(sessions.openLimited !== undefined && {
+      async openLimited(...given: Parameters<Required<SessionStore>['openLimited']>) {
+        const answer = await (sessions as Required<SessionStore>).openLimited(...given)
+        if (answer.outcome !== 'full' && answer.ended.length > 0) await onEnded(answer.ended)
+        return answer
+      },
+    }),
+    rotate: (sid, ...given) => follow(sid, sessions.rotate(sid, ...given)),
+    present: (sid, ...given) => follow(sid, sessions.present(sid, ...given)),
+    list: (user, options) => sessions.list(user, options),
+    get: (sid, options) => sessions.get(sid, options),
+  }
 }
 
 function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
@@ -277,7 +291,6 @@ function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {
 
 // How long an entry is kept after its end: clocks of processes differ a little.
 const MARGIN_MS = 60_000
-// A process that starts may wait for its store.
 const READY_TIMEOUT_MS = 5000
 const READY_INTERVAL_MS = 100
 // With a bound of 0, reads without a reason are only for what no version shows, such as a history to restore.

@@ -1,23 +1,22 @@
 import { ConfigurationError } from '../errors.js'
-import { assertOptions, type OptionNames } from '../options.js'
-import { createLossReporter } from './loss-reporter.js'
-import { pollFeed } from './store-parts.js'
+import { callable, type OptionKinds, parseOptions } from '../options.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
+import { createLossReporter } from './loss-reporter.js'
+import { pollFeed } from './store-parts.js'
 import { withOrigin } from './store-origin.js'
+import { emitWarning, nextTurn } from '../runtime.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
-import { emitWarning } from '../runtime.js'
 import {
   assertLocal,
   configure,
   createConnection,
-  createFileCheck,
   isReadOnly,
-  NO_FILE,
   readPath,
   retryWhileBusy,
   type SqliteDatabase,
 } from './sqlite/database.js'
+import { createLocalStore } from './local-store.js'
 import { NOTHING_SEEN } from './sqlite/history.js'
 import {
   createOperations,
@@ -25,9 +24,9 @@ import {
   type Operations,
   prepareTables,
 } from './sqlite/operations.js'
-import { createTrustedTime } from './sqlite/pruner.js'
+import { createTrustedTime, PRUNE_BATCH } from './sqlite/pruner.js'
 import { type Tables, toTables } from './sqlite/tables.js'
-import { createListeners, followSessions, type Listeners } from './store-parts.js'
+import { anyText, createListeners, createPruneTurns, type Listeners } from './store-parts.js'
 
 export { inspectSqlite, type SqliteDatabase, type SqliteInspection } from './sqlite/database.js'
 export type { SqliteStatement, SqliteValue, Tables as SqliteTables } from './sqlite/tables.js'
@@ -41,7 +40,11 @@ export interface SqliteStoreOptions {
   readonly prefix?: string
 }
 
-const OPTIONS: OptionNames<SqliteStoreOptions> = { clock: true, onWarning: true, prefix: true }
+const OPTIONS: OptionKinds<SqliteStoreOptions> = {
+  clock: callable(),
+  onWarning: callable(),
+  prefix: anyText,
+}
 
 /**
  * A store in a SQLite file, for all processes of one machine.
@@ -57,98 +60,74 @@ export function createSqliteStore(
   database: SqliteDatabase,
   options: SqliteStoreOptions = {},
 ): RevocationStore {
-  assertOptions('createSqliteStore()', options, OPTIONS)
-  assertHandle(database)
-  const tables = toTables(options.prefix ?? 'tokenlib_')
-  const clock = options.clock ?? systemClock
-  const onWarning = options.onWarning ?? ((message: string) => emitWarning(message))
+  const parsed = parseOptions('createSqliteStore()', options, OPTIONS)
+  const { clock = systemClock, prefix = 'tokenlib_', onWarning = emitWarning } = parsed
+  if (typeof database?.exec !== 'function' || typeof database.prepare !== 'function') {
+    throw new ConfigurationError(
+      'createSqliteStore needs an open database, not its path: createSqliteStore(new DatabaseSync(path))',
+    )
+  }
+  const tables = toTables(prefix)
   const losses = createLossReporter('SQLite', onWarning)
+  const turns = createPruneTurns(PRUNE_BATCH)
   let opened: Operations | null = null
-
-  const setUp = (): Promise<Operations> =>
-    retryWhileBusy(() => {
-      try {
-        return openDatabase(database, tables, { clock, onWarning, losses })
-      } catch (error) {
-        throw isReadOnly(error) ? cannotWrite(error) : error
-      }
-    })
+  let isClosed = false
 
   const use = (): Operations => {
     if (opened === null) throw new Error('The SQLite store is used before its prepare() has resolved')
     return opened
   }
 
+  // After the caller is done. The clock that was right at the write may be wrong by then.
+  const pruneLater = async (limit: number): Promise<number> => {
+    const writtenAt = clock()
+    await nextTurn()
+    return isClosed ? 0 : use().prune(limit, writtenAt)
+  }
+
   const readVersion = (): string => use().history.readVersion()
   const watchers = createWatchers(readVersion)
-
-  const afterWrite = <T>(result: T): T => {
-    opened?.pruner.afterWrite()
-    return result
-  }
-
-  const afterRevoking = <T>(result: T): T => {
-    watchers.call()
-    return afterWrite(result)
-  }
+  const local = createLocalStore({
+    read: (work) => use().history.read(work).value,
+    async write(work) {
+      const { history } = use()
+      const before = history.readPosition()
+      const result = await history.write(work)
+      if (history.readPosition() !== before) watchers.call()
+      void turns.run(pruneLater)
+      return result
+    },
+  })
 
   const store = defineStore<RevocationStore>({
     system: 'sqlite',
     async prepare(needs) {
       losses.listen(needs)
       if (opened === null) {
-        const ready = await setUp()
+        const open = (): Operations => openDatabase(database, tables, { clock, onWarning, losses })
+        const ready = await retryWhileBusy(open)
         // Another call may have been faster, and what the first one has seen must not be forgotten.
         opened ??= ready
       }
       await opened.history.raiseLongestLifetime(needs.longestLifetime)
     },
-    revoke: async (batch) => afterRevoking(await use().revoke(batch)),
-    async claim(batch) {
-      const claimed = await use().claim(batch)
-      return claimed.isFirst ? afterRevoking(claimed) : claimed
-    },
+    ...local,
     lookup: async (keys) => use().lookup(keys),
     createLookup: (keys, start) => () => isRevokedBy(use().lookup(keys), start),
     async feed(after, wait) {
-      const ready = use()
-      return pollFeed(() => ready.readFeed(after), wait)
+      const { readFeed } = use()
+      return pollFeed(() => readFeed(after), wait)
     },
-    restore: async (batch) => afterRevoking(await use().restore(batch)),
     watch: watchers.add,
     readVersion,
-    prune: async (limit) => use().pruner.prune(limit),
-    sessions: followSessions(
-      {
-        open: async (session) => afterWrite(await use().sessions.open(session)),
-        openLimited: async (session, limit) => afterWrite(await use().sessions.openLimited(session, limit)),
-        rotate: async (sid, token, rotation) => afterWrite(await use().sessions.rotate(sid, token, rotation)),
-        present: async (sid, token, rules) => use().sessions.present(sid, token, rules),
-        list: async (user, page) => use().sessions.list(user, page),
-        get: async (sid, rules) => use().sessions.get(sid, rules),
-      },
-      () => afterRevoking(undefined),
-    ),
+    prune: async (limit) => use().prune(limit),
     async close() {
-      opened?.pruner.stop()
+      isClosed = true
+      turns.stop()
       watchers.clear()
     },
   })
-  return withOrigin(store, { kind: 'sqlite', client: database, namespace: options.prefix ?? 'tokenlib_' })
-}
-
-function assertHandle(database: Partial<SqliteDatabase> | null | undefined): void {
-  if (typeof database?.exec === 'function' && typeof database.prepare === 'function') return
-  throw new ConfigurationError(
-    'createSqliteStore needs an open database, not its path: createSqliteStore(new DatabaseSync(path))',
-  )
-}
-
-function cannotWrite(cause: unknown): ConfigurationError {
-  return new ConfigurationError(
-    'The SQLite store cannot write to its database: open it for writing, and let this user write the file and its folder',
-    { cause },
-  )
+  return withOrigin(store, { kind: 'sqlite', client: database, namespace: prefix })
 }
 
 interface OpenOptions extends Pick<OperationOptions, 'losses'> {
@@ -160,18 +139,26 @@ interface OpenOptions extends Pick<OperationOptions, 'losses'> {
 function openDatabase(
   handle: SqliteDatabase,
   tables: Tables,
-  { clock, onWarning, losses }: OpenOptions,
+  { clock, onWarning, ...options }: OpenOptions,
 ): Operations {
   const path = readPath(handle)
   if (path === null) onWarning(IN_MEMORY)
   else assertLocal(path)
-  configure(handle, path !== null)
-  prepareTables(createConnection(handle, NO_FILE), tables)
+  try {
+    configure(handle, path !== null)
+    prepareTables(createConnection(handle, null), tables)
+  } catch (cause) {
+    if (!isReadOnly(cause)) throw cause
+    throw new ConfigurationError(
+      'The SQLite store cannot write to its database: open it for writing, and let this user write the file and its folder',
+      { cause },
+    )
+  }
   // After the first write, which creates the WAL that is checked.
-  const database = createConnection(handle, path === null ? NO_FILE : createFileCheck(path))
+  const database = createConnection(handle, path)
   return createOperations(database, tables, {
+    ...options,
     now: createCheckedClock(clock),
-    losses,
     seen: NOTHING_SEEN,
     pruneClock: createCautiousClock(clock),
     // A clock that was passed in is somebody's own time, and may run as it likes.

@@ -1,7 +1,10 @@
 import { ConfigurationError } from '../../errors.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import { callable, type OptionKinds, parseOptions } from '../../options.js'
+import type { SessionStore } from '../../revocation/session-store.js'
+import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../../time.js'
-import type { Endings } from '../sqlite/history.js'
+import { createLocalStore } from '../local-store.js'
+import type { Endings, Seen } from '../sqlite/history.js'
 import {
   createOperations,
   type OperationOptions,
@@ -11,14 +14,6 @@ import {
 import { createTrustedTime, PRUNE_BATCH } from '../sqlite/pruner.js'
 import { type Connection, type SqliteValue, type Tables, toTables } from '../sqlite/tables.js'
 import { createPruneTurns } from '../store-parts.js'
-import {
-  isCall,
-  type ObjectOperations,
-  PROTOCOL,
-  type StoreAnswer,
-  type StoreCall,
-  toFailure,
-} from './messages.js'
 
 /** What the store needs of the state of a Durable Object. */
 export interface DurableObjectContext {
@@ -35,7 +30,7 @@ export interface TokenStoreObjectOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionNames<TokenStoreObjectOptions> = { clock: true }
+const OPTIONS: OptionKinds<TokenStoreObjectOptions> = { clock: callable() }
 
 /**
  * The Durable Object that has the data of a store; export it from the Worker, and list it in `new_sqlite_classes`.
@@ -51,9 +46,9 @@ export class TokenStoreObject {
 
   /** Called by the runtime, with two arguments. */
   constructor(context: DurableObjectContext, _env?: unknown, options: TokenStoreObjectOptions = {}) {
-    assertOptions('TokenStoreObject', options, OPTIONS)
+    const { clock = systemClock } = parseOptions('TokenStoreObject', options, OPTIONS)
     this.#id = context.id.toString()
-    this.#answer = createAnswerer(createStorageConnection(context), options.clock ?? systemClock)
+    this.#answer = createAnswerer(createStorageConnection(context), clock)
   }
 
   /** Answers the calls of `createDurableObjectStore`, and nothing else. */
@@ -70,22 +65,12 @@ export class TokenStoreObject {
 const PREFIX = 'tokenlib_'
 
 // Before these, a little of what has ended is dropped now and then.
-const WRITES: ReadonlySet<keyof ObjectOperations> = new Set([
-  'revoke',
-  'claim',
-  'open',
-  'openLimited',
-  'rotate',
-])
+const WRITES: ReadonlySet<string> = new Set(['revoke', 'claim', 'open', 'openLimited', 'rotate'])
 
 function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) => Promise<StoreAnswer> {
   const tables = toTables(PREFIX)
-  const turns = createPruneTurns()
+  const turns = createPruneTurns(PRUNE_BATCH)
   let shared: SharedOptions | null = null
-
-  const prune = async ({ pruner }: Operations): Promise<void> => {
-    if (turns.take() && (await pruner.prune(PRUNE_BATCH)) >= PRUNE_BATCH) turns.goOn()
-  }
 
   return async ({ protocol, operation, arguments: given, seen }) => {
     if (protocol !== PROTOCOL) throw new Error('Another release of tokenlib has called this Durable Object')
@@ -105,8 +90,8 @@ function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) =
     const handlers = toHandlers(operations)
     if (!Object.hasOwn(handlers, operation)) throw new Error(`Unknown operation "${operation}"`)
     const handle = handlers[operation] as (...values: readonly unknown[]) => Promise<unknown>
-    // Before the call, so that the caller finds what the call writes. If pruning fails, the next write repeats it.
-    if (WRITES.has(operation)) await prune(operations).catch(() => undefined)
+    // Before the call, so that the caller finds what the call writes.
+    if (WRITES.has(operation)) await turns.run(operations.prune)
     const value = await handle(...given)
     return { protocol: PROTOCOL, value, seen: operations.history.readSeen(), revokedBefore }
   }
@@ -125,8 +110,11 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
   }
 }
 
-function toHandlers(operations: Operations): ObjectOperations {
-  const { history, revoke, claim, lookup, readFeed, pruner, sessions } = operations
+function toHandlers({ history, lookup, readFeed, prune }: Operations): ObjectOperations {
+  const { revoke, claim, sessions } = createLocalStore({
+    read: (work) => history.read(work).value,
+    write: (work) => history.write(work),
+  })
   return {
     ...sessions,
     prepare: () => history.write(() => undefined),
@@ -134,7 +122,7 @@ function toHandlers(operations: Operations): ObjectOperations {
     claim,
     lookup: async (keys) => lookup(keys),
     feed: async (after) => readFeed(after),
-    prune: (limit) => pruner.prune(limit),
+    prune: (limit) => prune(limit),
   }
 }
 
@@ -148,8 +136,15 @@ function createStorageConnection({ storage }: DurableObjectContext): Connection 
   const run = (sql: string, values: readonly SqliteValue[]): unknown[] => {
     try {
       return storage.sql.exec(sql, ...values).toArray()
-    } catch (error) {
-      throw isWithoutSqlite(error) ? withoutSqlite(error) : error
+    } catch (cause) {
+      const isWithoutSqlite =
+        cause instanceof Error && /SQL is not enabled|not backed by SQL/.test(cause.message)
+      if (!isWithoutSqlite) throw cause
+      throw new ConfigurationError(
+        'The Durable Object has no SQLite storage: name its class in "new_sqlite_classes" of the migrations, ' +
+          'not in "new_classes". A class that is deployed already cannot be changed; use another class name',
+        { cause },
+      )
     }
   }
 
@@ -173,18 +168,6 @@ function createStorageConnection({ storage }: DurableObjectContext): Connection 
   }
 }
 
-function isWithoutSqlite(error: unknown): boolean {
-  return error instanceof Error && /SQL is not enabled|not backed by SQL/.test(error.message)
-}
-
-function withoutSqlite(cause: unknown): ConfigurationError {
-  return new ConfigurationError(
-    'The Durable Object has no SQLite storage: name its class in "new_sqlite_classes" of the migrations, ' +
-      'not in "new_classes". A class that is deployed already cannot be changed; use another class name',
-    { cause },
-  )
-}
-
 /**
  * The histories that were lost, in a table of their own.
  *
@@ -205,4 +188,81 @@ function createEndings(database: Connection, table: string): Endings {
     },
     record: (epoch, watermark) => void save.run(epoch, watermark),
   }
+}
+
+/** What a Worker can ask of the object that has its data; arguments and answers are JSON, `undefined` is `null`. */
+export interface ObjectOperations
+  extends Required<SessionStore>, Pick<RevocationStore, 'revoke' | 'claim' | 'lookup' | 'prune'> {
+  prepare(): Promise<void>
+  feed(after: Position | null): Promise<FeedPage>
+}
+
+/** One call of a Worker. */
+export interface StoreCall {
+  readonly protocol: typeof PROTOCOL
+  readonly operation: keyof ObjectOperations
+  readonly arguments: readonly unknown[]
+  /** What this isolate of the Worker has seen: the object forgets, and its data may be put back to an earlier state. */
+  readonly seen: Seen
+}
+
+/** The answer to a call. */
+export interface StoreAnswer {
+  readonly protocol: typeof PROTOCOL
+  readonly value: unknown
+  readonly seen: Seen
+  /** Set if data that this isolate had seen was lost: everything from before this moment is revoked. */
+  readonly revokedBefore: number | null
+}
+
+interface StoreFailure {
+  readonly protocol: typeof PROTOCOL
+  readonly failure: { readonly kind: 'configuration' | 'type' | 'other'; readonly message: string }
+}
+
+/** While a release is rolled out, a Worker and its object may run different versions of this file. */
+export const PROTOCOL = 1
+
+/** Where calls are sent. */
+export const CALL_URL = 'https://tokenlib.invalid/store'
+
+/**
+ * Whether a request is a call of the store to this object.
+ *
+ * An application may pass requests on to the object. A client chooses the URL and the headers of such a request, and
+ * another Worker chooses its `cf` as well. But only a Worker that has the namespace can know the id of an object in it.
+ */
+function isCall(request: Request, object: string): boolean {
+  const { cf } = request as { readonly cf?: { readonly [name: string]: unknown } | null }
+  const isMarked = cf?.['tokenlib'] === 'call' && cf['object'] === object
+  return request.url === CALL_URL && request.method === 'POST' && isMarked
+}
+
+// Of an error, only what it is and what it says get to the Worker.
+function toFailure(error: unknown): StoreFailure {
+  const kind =
+    error instanceof ConfigurationError ? 'configuration' : error instanceof TypeError ? 'type' : 'other'
+  return {
+    protocol: PROTOCOL,
+    failure: { kind, message: error instanceof Error ? error.message : String(error) },
+  }
+}
+
+/** The answer in a message of the object, or throws the error that is in it. */
+export function parseAnswer(message: unknown): StoreAnswer {
+  const given: Partial<StoreAnswer & StoreFailure> | null = typeof message === 'object' ? message : null
+  if (given?.protocol === undefined) {
+    throw new ConfigurationError(
+      'The Durable Object namespace belongs to another class than TokenStoreObject: check "class_name" of the binding',
+    )
+  }
+  if (given.protocol !== PROTOCOL) {
+    throw new Error(
+      'The Worker and its Durable Object run different releases of tokenlib; finish the deployment of one of them',
+    )
+  }
+  if (given.failure === undefined) return given as StoreAnswer
+  const { kind, message: text } = given.failure
+  if (kind === 'configuration') throw new ConfigurationError(text)
+  throw kind === 'type' ? new TypeError(text) : new Error(text)
 }

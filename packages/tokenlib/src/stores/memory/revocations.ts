@@ -9,37 +9,35 @@ import {
 import { toKeptUntil } from '../table/table-segment.js'
 import type { Clock } from '../../time.js'
 
-/** Everything there is, for readers from the start: sources one after another, each read from place to place. */
-export type Source = (place: number, most: number) => SourcePage
-
-/** A part of a source. */
-export interface SourcePage {
-  readonly entries: readonly Revocation[]
-  /** Where to go on, or `null` at the end. */
-  readonly next: number | null
-}
+/** Reads a part of the entries from a place on; `next` is where to go on, or `null` at the end. */
+export type Source = (
+  place: number,
+  most: number,
+) => { readonly entries: readonly Revocation[]; readonly next: number | null }
 
 /** A copy of the revocations of a store, without their history. */
 export interface RevocationCopy {
   /** The `notBefore` of a key, or `undefined`. */
-  find(kind: RevocationKind, id: string): number | undefined
+  readonly find: (kind: RevocationKind, id: string) => number | undefined
   /** Whether it has an entry, for at least as long. */
   covers(entry: Revocation): boolean
-  /** Whether one of the keys revokes what started at `start`; prepared for many calls. */
-  createLookup(keys: readonly RevocationKey[], start: number): () => boolean
+  /** Whether one of the keys revokes what started at `start`. */
+  readonly createLookup: (keys: readonly RevocationKey[], start: number) => () => boolean
   /** Callers that merge many entries pass the time of `pruneClock` as `now`: reading it takes as long as the rest. */
   merge(entry: Revocation, now?: number): void
-  /** How many there are. */
   readonly size: number
   /** All of them, in no order. */
   entries(): Iterable<Revocation>
-  /** The same, from place to place. */
-  readonly sources: readonly Source[]
+  /** The same from place to place, from 0 on; what changes after the first place was read may be missing. */
+  readonly read: Source
   watermarks(): readonly Revocation[]
-  /** Drops a few of those that have ended, if there are any where it looks; `writes` say how far. */
+  /** Drops a few entries that have ended; `writes` say how far it looks. */
   sweep(writes: number): void
   /** Drops what has ended, a bounded step at a time; each step tells how many went. */
   prune(limit: number): Iterable<number>
+  /** Throws after `close`: what was forgotten must not be answered with "not revoked". */
+  readonly assertOpen: () => void
+  close(): void
   clear(): void
 }
 
@@ -54,32 +52,31 @@ interface KindEntries {
   /** In the order of their last change. */
   readonly map: Map<string, Entry>
   readonly sweep: Sweeper
-  /** For ids of 128 bits that are revoked altogether: nearly all entries there are. */
-  readonly table: RevocationTable | null
-}
-
-/** A key, and where it would be. */
-interface PreparedKey {
-  readonly id: string
-  readonly map: Map<string, Entry>
-  readonly probe: (() => boolean) | null
+  /** For ids of 128 bits that are revoked altogether, nearly all entries there are; `null` until there is one. */
+  table: RevocationTable | null
 }
 
 // Where entries live for as long as it takes to write a hundred, some dozens have ended and are not dropped yet.
 const MAP_STEPS = 4
 const TABLE_STEPS = 32
 
-/** No revocations yet. `onChange` is called with every entry that is new or raised, and returns the number of the change. */
+/**
+ * A copy without revocations; `owner` is its name in an error. `onChange` is called with every entry that is new or raised,
+ * and returns the number of the change.
+ */
 export function createRevocationCopy(
+  owner: string,
   pruneClock: Clock,
-  onChange?: (entry: Revocation) => number,
+  onChange: (entry: Revocation) => number = () => 0,
 ): RevocationCopy {
-  const tokens = createKindEntries('token', createRevocationTable())
-  const sessions = createKindEntries('session', createRevocationTable())
-  const users = createKindEntries('user', null)
-  const keys = createKindEntries('key', null)
-  const all = createKindEntries('all', null)
+  const tokens = createKindEntries('token')
+  const sessions = createKindEntries('session')
+  const users = createKindEntries('user')
+  const keys = createKindEntries('key')
+  const all = createKindEntries('all')
   const kinds = [tokens, sessions, users, keys, all]
+  const sources = kinds.flatMap(toSources)
+  let isClosed = false
 
   const entriesOf = (kind: RevocationKind): KindEntries => {
     switch (kind) {
@@ -96,18 +93,24 @@ export function createRevocationCopy(
     }
   }
 
+  const assertOpen = (): void => {
+    if (isClosed) throw new Error(`${owner} is closed`)
+  }
+
+  const find = (kind: RevocationKind, id: string): number | undefined => {
+    const { map, table } = entriesOf(kind)
+    if (table !== null && table.has(id)) return FOREVER
+    return map.size === 0 ? undefined : map.get(id)?.notBefore
+  }
+
   // Whether the table took it; a key that it has is nowhere else.
-  const mergeIntoTable = (
-    table: RevocationTable,
-    { map }: KindEntries,
-    { kind, id, until }: Revocation,
-    now: number,
-  ): boolean => {
+  const mergeIntoTable = (entries: KindEntries, { kind, id, until }: Revocation, now: number): boolean => {
+    const { map } = entries
     const latest = toKeptUntil(Math.max(until, map.get(id)?.until ?? 0))
-    const hasChanged = table.put(id, latest, now)
+    const hasChanged = (entries.table ??= createRevocationTable()).put(id, latest, now)
     if (hasChanged === null) return false
     map.delete(id)
-    if (hasChanged) onChange?.({ kind, id, notBefore: FOREVER, until: latest })
+    if (hasChanged) onChange({ kind, id, notBefore: FOREVER, until: latest })
     return true
   }
 
@@ -121,15 +124,18 @@ export function createRevocationCopy(
       until: Math.max(until, known?.until ?? 0),
     }
     map.delete(id)
-    map.set(id, { ...entry, change: onChange?.(entry) ?? 0 })
+    map.set(id, { ...entry, change: onChange(entry) })
+  }
+
+  const clear = (): void => {
+    for (const entries of kinds) {
+      entries.map.clear()
+      entries.table = null
+    }
   }
 
   return {
-    find(kind, id) {
-      const { map, table } = entriesOf(kind)
-      if (table !== null && table.size > 0 && table.has(id)) return FOREVER
-      return map.size === 0 ? undefined : map.get(id)?.notBefore
-    },
+    find,
     covers({ kind, id, notBefore, until }) {
       const { map, table } = entriesOf(kind)
       const kept = table?.find(id)
@@ -137,29 +143,22 @@ export function createRevocationCopy(
       const known = map.get(id)
       return known !== undefined && notBefore <= known.notBefore && until <= known.until
     },
-    createLookup(asked, start) {
-      const prepared = asked.map(({ kind, id }) => {
-        const { map, table } = entriesOf(kind)
-        return { id, map, probe: table?.createProbe(id) ?? null }
-      })
-      return () => {
-        // What is in the table is revoked for ever. An empty map is not searched: most are empty.
-        for (let at = 0; at < prepared.length; at++) {
-          const { id, map, probe } = prepared[at] as PreparedKey
-          if (probe !== null && start <= FOREVER && probe()) return true
-          const entry = map.size === 0 ? undefined : map.get(id)
-          if (entry !== undefined && start <= entry.notBefore) return true
-        }
-        return false
+    createLookup: (asked, start) => () => {
+      assertOpen()
+      for (let at = 0; at < asked.length; at++) {
+        const { kind, id } = asked[at] as RevocationKey
+        const notBefore = find(kind, id)
+        if (notBefore !== undefined && start <= notBefore) return true
       }
+      return false
     },
     merge(given, now = pruneClock()) {
       const { kind, id } = given
       const entries = entriesOf(kind)
-      const { table } = entries
       const entry = { kind, id, notBefore: toMoment(given.notBefore), until: toMoment(given.until) }
-      const isForTable = table !== null && (entry.notBefore === FOREVER || table.has(id))
-      if (!isForTable || !mergeIntoTable(table, entries, entry, now)) mergeIntoMap(entries, entry)
+      const isForTable =
+        !isWatermark(kind) && kind !== 'key' && (entry.notBefore === FOREVER || entries.table?.has(id))
+      if (!isForTable || !mergeIntoTable(entries, entry, now)) mergeIntoMap(entries, entry)
     },
     get size() {
       return kinds.reduce((sum, { map, table }) => sum + map.size + (table?.size ?? 0), 0)
@@ -167,58 +166,58 @@ export function createRevocationCopy(
     *entries() {
       for (const { kind, map, table } of kinds) {
         for (const { change: _, ...entry } of map.values()) yield entry
-        if (table === null) continue
-        for (let part = 0; part < PARTS; part++) {
-          for (const { id, until } of table.read(part)) yield { kind, id, notBefore: FOREVER, until }
-        }
+        for (let part = 0; part < PARTS; part++) yield* table?.read(part, kind) ?? []
       }
     },
-    watermarks() {
-      return kinds.filter(({ kind }) => isWatermark(kind)).flatMap(({ map }) => [...map.values()])
+    watermarks: () => [users, all].flatMap(({ map }) => [...map.values()]),
+    read(place, most) {
+      const source = place % sources.length
+      const read = sources[source] as Source
+      const { entries, next } = read(Math.floor(place / sources.length), most)
+      if (next !== null) return { entries, next: next * sources.length + source }
+      return { entries, next: source + 1 < sources.length ? source + 1 : null }
     },
-    sources: kinds.flatMap(toSources),
     sweep(writes) {
       const now = pruneClock()
       for (const { sweep, table } of kinds) {
         sweep(now, MAP_STEPS * writes)
-        if (table !== null && table.size > 0) table.sweep(now, TABLE_STEPS * writes)
+        table?.sweep(now, TABLE_STEPS * writes)
       }
     },
     *prune(limit) {
       let left = limit
-      for (const { map, sweep, table } of kinds) {
-        for (const dropped of pruneMap(map, sweep, pruneClock, left)) {
+      for (const entries of kinds) {
+        for (const dropped of pruneMap(entries.map, entries.sweep, pruneClock, left)) {
           left -= dropped
           yield dropped
         }
-        if (table === null) continue
-        for (let step = 0; step < SEGMENTS && left > 0; step++) {
-          const dropped = table.prune(pruneClock(), left)
+        for (let step = 0; entries.table !== null && step < SEGMENTS && left > 0; step++) {
+          const dropped = entries.table.prune(pruneClock(), left)
           left -= dropped
           yield dropped
         }
       }
     },
-    clear() {
-      for (const { map, table } of kinds) {
-        map.clear()
-        table?.clear()
-      }
+    assertOpen,
+    close() {
+      isClosed = true
+      clear()
     },
+    clear,
   }
 }
 
-function createKindEntries(kind: RevocationKind, table: RevocationTable | null): KindEntries {
+function createKindEntries(kind: RevocationKind): KindEntries {
   const map = new Map<string, Entry>()
-  return { kind, map, sweep: createSweeper(map), table }
+  return { kind, map, sweep: createSweeper(map), table: null }
 }
 
-function toSources({ kind, map, table }: KindEntries): Source[] {
+function toSources(of: KindEntries): Source[] {
   // By numbers of changes: what changes while somebody reads goes to the end.
   const readMap: Source = (place, most) => {
     const entries: Revocation[] = []
     let last = place
-    for (const { change, ...entry } of map.values()) {
+    for (const { change, ...entry } of of.map.values()) {
       if (change <= place) continue
       if (entries.length === most) return { entries, next: last }
       entries.push(entry)
@@ -226,13 +225,11 @@ function toSources({ kind, map, table }: KindEntries): Source[] {
     }
     return { entries, next: null }
   }
-  if (table === null) return [readMap]
   const readTable: Source = (place, most) => {
     const entries: Revocation[] = []
     let part = place
-    for (; part < PARTS && entries.length < most; part++) {
-      for (const { id, until } of table.read(part)) entries.push({ kind, id, notBefore: FOREVER, until })
-    }
+    for (; part < PARTS && entries.length < most; part++)
+      entries.push(...(of.table?.read(part, of.kind) ?? []))
     return { entries, next: part < PARTS ? part : null }
   }
   return [readMap, readTable]

@@ -1,79 +1,26 @@
-import { toTimedId } from '../../tokens/ids.js'
-import type { SessionClient } from '../../events.js'
-import { FOREVER } from '../../revocation/revocation.js'
-import {
-  decideRotation,
-  type PresentedToken,
-  type RotationDecision,
-  type RotationRules,
-  type RotationState,
-  toFirstPlace,
-  toPresentation,
-  toRotation,
-} from '../../revocation/rotation.js'
-import {
-  assertSessionLimit,
-  decideOpening,
-  type FoundSession,
-  MAX_ENDED_AT_ONCE,
-  type NewSession,
-  type OpenedSession,
-  type SessionStore,
-  type StoredSession,
-} from '../../revocation/session-store.js'
+import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
+import type { StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
-import { type LateSessions, listLive, type SessionPlace } from '../store-parts.js'
-import { createSweeper, pruneMap, type RevocationCopy } from './revocations.js'
-import { createSessionOrder } from './session-order.js'
+import { isLive, type Liveness, type Rows, type SessionRow, toWatermark } from '../local-store.js'
+import type { SessionPage, SessionPlace } from '../store-parts.js'
+import { createSweeper, pruneMap } from './revocations.js'
 
 /** The sessions of a memory store. */
-export interface MemorySessions {
-  readonly store: Required<SessionStore>
-  /** When a session ends, in epoch milliseconds, or `undefined` for one that is not known. */
-  readonly readUntil: (sid: string) => number | undefined
-  /** The newest start of a user's sessions, or of all; 0 without any. */
-  readonly readNewestStart: (user: string | null) => number
-  /** Revokes some of these; returns whether there are more. */
-  readonly revokeSome: (late: LateSessions) => boolean
-  /** Removes a session that is revoked. */
-  removeRevoked(sid: string): void
-  /** Drops a few sessions and revocations that have ended; `writes` say how far it looks. */
+export interface MemorySessions extends Omit<
+  Rows,
+  'now' | 'find' | 'longestLifetime' | 'position' | 'merge' | 'touch'
+> {
+  /** Drops a few sessions that have ended; `writes` say how far it looks. */
   readonly sweep: (writes: number) => void
-  prune(limit: number): Iterable<number>
-  clear(): void
-}
-
-/** What the sessions of a memory store work with. */
-export interface MemorySessionsOptions {
-  readonly revocations: RevocationCopy
-  readonly now: Clock
-  /** The clock that sessions are dropped by. */
-  readonly pruneClock: Clock
-  /** Throws when the store is closed. */
-  readonly assertOpen: () => void
-}
-
-interface Session extends FoundSession {
-  readonly until: number
-}
-
-interface FindOptions {
-  readonly idleMs: number
-  /** How many live ones to find, and how many to look at. */
-  readonly most: number
-  readonly looks: number
+  readonly prune: (limit: number) => Iterable<number>
+  readonly clear: () => void
 }
 
 const SWEEP_STEPS = 4
 
-/** No sessions, in the memory of this process. */
-export function createMemorySessions({
-  revocations,
-  now,
-  pruneClock,
-  assertOpen,
-}: MemorySessionsOptions): MemorySessions {
-  const sessions = new Map<string, Session>()
+/** No sessions yet. */
+export function createMemorySessions(find: Rows['find'], clock: Clock, pruneClock: Clock): MemorySessions {
+  const sessions = new Map<string, SessionRow>()
   const order = createSessionOrder((sid) => sessions.has(sid))
   let newestOfAll = 0
 
@@ -85,149 +32,74 @@ export function createMemorySessions({
     return true
   }
 
-  const sweepSessions = createSweeper(sessions, remove)
+  const sweep = createSweeper(sessions, remove)
 
-  const sweep = (writes: number): void => {
-    revocations.sweep(writes)
-    sweepSessions(pruneClock(), SWEEP_STEPS * writes)
-  }
-
-  const watermarkOf = (user: string): number =>
-    Math.max(revocations.find('user', user) ?? 0, revocations.find('all', '') ?? 0)
-
-  const isRevoked = ({ sid, user, startedAt }: Session): boolean =>
-    startedAt <= Math.max(watermarkOf(user), revocations.find('session', sid) ?? 0)
-
-  const isLive = (session: Session, idleMs: number, at: number): boolean =>
-    at < session.until && at - session.lastUsedAt <= idleMs && !isRevoked(session)
-
-  const revoke = ({ sid, until }: Session): void => {
-    revocations.merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
-    remove(sid)
-  }
-
-  const decide = (
-    sid: string,
-    token: PresentedToken,
-    rules: RotationRules,
-    at: number,
-  ): readonly [RotationDecision, Session | null] => {
-    assertOpen()
-    const session = sessions.get(sid) ?? null
-    const decision = decideRotation(session && toState(session, isRevoked(session)), token, rules, at)
-    if (session !== null && decision.outcome === 'reuse') revoke(session)
-    return [decision, session]
-  }
-
-  const open = ({ user, nonce, ...rest }: NewSession): OpenedSession => {
-    assertOpen()
-    // Whole milliseconds, as in the id.
-    const startedAt = Math.floor(Math.max(now(), watermarkOf(user) + 1))
-    const sid = toTimedId(startedAt, nonce)
-    newestOfAll = Math.max(newestOfAll, startedAt)
-    sessions.set(sid, { ...rest, sid, user, startedAt, ...toFirstPlace(startedAt) })
-    order.add(user, { startedAt, sid })
-    return { sid, startedAt }
-  }
-
-  // The live ones among some places of a user's sessions, and where to go on after so many looks.
+  // The first live sessions among some places, at most `most`; after so many `looks`, `next` is where to go on.
   const findLive = (
     user: string,
     places: Iterable<SessionPlace>,
-    { idleMs, most, looks }: FindOptions,
-  ): { readonly live: readonly Session[]; readonly next: SessionPlace | null } => {
-    const [watermark, at] = [watermarkOf(user), now()]
-    const live: Session[] = []
+    live: Liveness,
+    most: number,
+    looks = Number.POSITIVE_INFINITY,
+  ): { readonly found: readonly SessionRow[]; readonly next: SessionPlace | null } => {
+    const watermark = toWatermark(user, find)
+    const found: SessionRow[] = []
     let left = looks
     for (const place of places) {
       // From the newest on, all that are older are revoked too.
-      if (place.startedAt <= watermark || live.length === most) break
+      if (place.startedAt <= watermark || found.length === most) break
       const session = sessions.get(place.sid)
-      if (session !== undefined && isLive(session, idleMs, at)) live.push(session)
-      if (--left === 0) return { live, next: place }
+      if (session !== undefined && isLive(session, live, find)) found.push(session)
+      if (--left === 0) return { found, next: place }
     }
-    return { live, next: null }
-  }
-
-  const store: Required<SessionStore> = {
-    async open(session) {
-      sweep(1)
-      return open(session)
-    },
-    async openLimited(session, limit) {
-      assertOpen()
-      sweep(1)
-      assertSessionLimit(limit)
-      const { user } = session
-      const take = (places: Iterable<SessionPlace>, most: number): readonly Session[] =>
-        findLive(user, places, { idleMs: limit.idleMs, most, looks: Number.POSITIVE_INFINITY }).live
-      const live = take(order.walk(user, null), limit.max + MAX_ENDED_AT_ONCE)
-      const { action, count } = decideOpening(live.length, limit)
-      if (action === 'refuse') return { outcome: 'full' }
-      const oldest = take(order.walkUp(user, watermarkOf(user)), count)
-      for (const one of oldest) revoke(one)
-      const ended = oldest.map(({ sid }) => sid)
-      return action === 'end' ? { outcome: 'ending', ended } : { outcome: 'opened', ...open(session), ended }
-    },
-    async rotate(sid, token, options) {
-      const at = now()
-      const [decision, session] = decide(sid, token, options, at)
-      if (session !== null && 'place' in decision && decision.place !== null) {
-        const client = decision.outcome === 'advance' ? mergeClient(session, options) : null
-        sessions.set(sid, { ...session, ...decision.place, ...client })
-      }
-      return toRotation(decision, session, at)
-    },
-    async present(sid, token, rules) {
-      const at = now()
-      return toPresentation(toRotation(...decide(sid, token, rules, at), at))
-    },
-    list: (user, options) =>
-      listLive(options, (from, size, idleMs) => {
-        assertOpen()
-        const { live, next } = findLive(user, order.walk(user, from), { idleMs, most: size, looks: size })
-        return { live: live.map(toStored), next }
-      }),
-    async get(sid, { idleMs }) {
-      assertOpen()
-      const session = sessions.get(sid)
-      return session !== undefined && isLive(session, idleMs, now()) ? toFound(session) : null
-    },
+    return { found, next: null }
   }
 
   return {
-    store,
-    readUntil: (sid) => sessions.get(sid)?.until,
+    findSession: (sid) => sessions.get(sid) ?? null,
+    insertSession(session) {
+      const { sid, user, startedAt } = session
+      newestOfAll = Math.max(newestOfAll, startedAt)
+      sessions.set(sid, session)
+      order.add(user, { startedAt, sid })
+    },
+    moveSession(session, place, { ip, userAgent }) {
+      const client = { ip: ip ?? session.ip, userAgent: userAgent ?? session.userAgent }
+      sessions.set(session.sid, { ...session, ...place, ...client })
+    },
+    removeSession(sid, startedUpTo) {
+      if ((sessions.get(sid)?.startedAt ?? Number.POSITIVE_INFINITY) <= startedUpTo) remove(sid)
+    },
     readNewestStart(user) {
       if (user !== null) {
         for (const { startedAt } of order.walk(user, null)) return startedAt
         return 0
       }
-      if (newestOfAll > now()) {
+      if (newestOfAll > clock()) {
         // A clock was set back; the session may be gone.
         newestOfAll = 0
         for (const { startedAt } of sessions.values()) newestOfAll = Math.max(newestOfAll, startedAt)
       }
       return newestOfAll
     },
-    revokeSome({ user, after, upTo }) {
-      // Look through the sessions of all users only if a clock was set back.
-      if (user === null && newestOfAll <= after) return false
-      let left = MAX_ENDED_AT_ONCE
+    readLate({ user, after, upTo }) {
+      const found: SessionRow[] = []
       for (const { sid, startedAt } of user === null ? sessions.values() : order.walkUp(user, after)) {
         const session = sessions.get(sid)
         if (session === undefined || startedAt <= after || startedAt > upTo) continue
-        if (left-- === 0) return true
-        revoke(session)
+        if (found.push(session) === MAX_ENDED_AT_ONCE) break
       }
-      return false
+      return found
     },
-    removeRevoked(sid) {
-      const session = sessions.get(sid)
-      if (session !== undefined && isRevoked(session)) remove(sid)
+    countLive: (user, live, most) => findLive(user, order.walk(user, null), live, most).found.length,
+    readOldest: (user, live, most) =>
+      findLive(user, order.walkUp(user, toWatermark(user, find)), live, most).found,
+    readPage(user, from, size, live): SessionPage {
+      const { found, next } = findLive(user, order.walk(user, from), live, size, size)
+      return { live: found.map(toStored), next }
     },
-    sweep,
-    prune: (limit) => pruneMap(sessions, sweepSessions, pruneClock, limit),
+    sweep: (writes) => void sweep(pruneClock(), SWEEP_STEPS * writes),
+    prune: (limit) => pruneMap(sessions, sweep, pruneClock, limit),
     clear() {
       sessions.clear()
       order.clear()
@@ -235,21 +107,104 @@ export function createMemorySessions({
   }
 }
 
-// Field by field: a spread takes V8 several times as long.
-function toState(session: Session, isRevoked: boolean): RotationState {
-  const { current, previous, generation, movedAt, lastUsedAt, until } = session
-  return { current, previous, generation, movedAt, lastUsedAt, until, isRevoked }
-}
-
-function mergeClient(known: SessionClient, { ip, userAgent }: SessionClient): SessionClient {
-  return { ip: ip ?? known.ip, userAgent: userAgent ?? known.userAgent }
-}
-
-function toFound({ until: _until, ...found }: Session): FoundSession {
-  return found
-}
-
-function toStored(session: Session): StoredSession {
-  const { current: _current, previous: _previous, movedAt: _movedAt, ...stored } = toFound(session)
+function toStored(session: SessionRow): StoredSession {
+  const { until: _until, current: _current, previous: _previous, movedAt: _movedAt, ...stored } = session
   return stored
+}
+
+/** The sessions of each user in the order of their start, then of their `sid`. */
+export interface SessionOrder {
+  add(user: string, place: SessionPlace): void
+  /** To be called after the session is gone. */
+  remove(user: string): void
+  /** The places of a user's sessions, newest first; those before one of them, or all. Skips what is gone. */
+  walk(user: string, before: SessionPlace | null): Iterable<SessionPlace>
+  /** The same from the oldest on, of those that started after a moment. */
+  walkUp(user: string, after: number): Iterable<SessionPlace>
+  /** How many users have sessions. */
+  readonly users: number
+  clear(): void
+}
+
+const NOBODY: UserOrder = { places: [], kept: 0, gone: 0 }
+
+// After every sid, which is ASCII.
+const LAST = '\u{ffff}'
+
+interface UserOrder {
+  /** Ascending. A place whose session is gone stays until half of them are: moving the rest each time is quadratic. */
+  places: SessionPlace[]
+  kept: number
+  /** How many places at the front are gone, so that ending the oldest sessions does not walk over them each time. */
+  gone: number
+}
+
+/** An order without sessions; `isKept` says whether a session is still there. */
+export function createSessionOrder(isKept: (sid: string) => boolean): SessionOrder {
+  const orders = new Map<string, UserOrder>()
+
+  return {
+    add(user, place) {
+      const order = orders.get(user)
+      if (order === undefined) {
+        orders.set(user, { places: [place], kept: 1, gone: 0 })
+        return
+      }
+      // At the end, unless the clock was set back or several start in one millisecond.
+      const at = findIndex(order.places, place)
+      order.places.splice(at, 0, place)
+      order.gone = Math.min(order.gone, at)
+      order.kept++
+    },
+    remove(user) {
+      const order = orders.get(user)
+      if (order === undefined) return
+      order.kept--
+      if (order.kept === 0) orders.delete(user)
+      else if (order.places.length > 2 * order.kept) {
+        order.places = order.places.filter(({ sid }) => isKept(sid))
+        order.gone = 0
+      } else {
+        while (order.gone < order.places.length && !isKept((order.places[order.gone] as SessionPlace).sid))
+          order.gone++
+      }
+    },
+    *walk(user, before) {
+      const places = orders.get(user)?.places ?? []
+      for (let at = before === null ? places.length : findIndex(places, before); at > 0; at--) {
+        const place = places[at - 1]
+        if (place !== undefined && isKept(place.sid)) yield place
+      }
+    },
+    *walkUp(user, after) {
+      const { places, gone } = orders.get(user) ?? NOBODY
+      const first = Math.max(gone, findIndex(places, { startedAt: after, sid: LAST }))
+      for (let at = first; at < places.length; at++) {
+        const place = places[at]
+        if (place !== undefined && isKept(place.sid)) yield place
+      }
+    },
+    get users() {
+      return orders.size
+    },
+    clear() {
+      orders.clear()
+    },
+  }
+}
+
+// The index of the first place that is not before the given one.
+function findIndex(places: readonly SessionPlace[], place: SessionPlace): number {
+  let from = 0
+  let to = places.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (isBefore(places[middle] as SessionPlace, place)) from = middle + 1
+    else to = middle
+  }
+  return from
+}
+
+function isBefore(one: SessionPlace, other: SessionPlace): boolean {
+  return one.startedAt < other.startedAt || (one.startedAt === other.startedAt && one.sid < other.sid)
 }

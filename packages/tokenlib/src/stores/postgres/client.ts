@@ -31,15 +31,12 @@ export type Value = string | number | null
 
 /** A database, as the store uses it. */
 export interface Database {
-  /**
-   * Runs a statement that answers with one text of JSON; `null` where it has no row.
-   *
-   * One text, because applications teach their clients to rename columns and to read a `bigint` as they like.
-   */
+  // One text, because applications teach their clients to rename columns and to read a `bigint` as they like.
+  /** Runs a statement that answers with one text of JSON; `null` if it has no row. */
   query<Answer>(statement: string, values: readonly Value[]): Promise<Answer | null>
 }
 
-/** The database behind a client, which is told by its shape; `pg` plans named statements once on each connection. */
+/** The database behind a client, which is told by its shape. */
 export function toDatabase(client: PostgresClient, namedStatements: boolean): Database {
   const run = toRun(client, namedStatements)
   return {
@@ -51,9 +48,10 @@ export function toDatabase(client: PostgresClient, namedStatements: boolean): Da
   }
 }
 
-type Run = (statement: string, values: Value[]) => PromiseLike<readonly unknown[]>
-
-function toRun(client: PostgresClient, namedStatements: boolean): Run {
+function toRun(
+  client: PostgresClient,
+  namedStatements: boolean,
+): (statement: string, values: Value[]) => PromiseLike<readonly unknown[]> {
   // The address of a server is a string, and `in` throws for strings.
   const isObject = client instanceof Object
   if (isObject && 'unsafe' in client && typeof client.unsafe === 'function') {
@@ -80,7 +78,6 @@ function createNames(): (text: string) => NamedStatement {
   }
 }
 
-/** A connection that only listens, as `pg` makes it. */
 interface PgListener {
   connect(): Promise<unknown>
   query(text: string): Promise<unknown>
@@ -89,14 +86,12 @@ interface PgListener {
   unref?(): void
 }
 
-/** What a `Pool` of `pg` makes its connections with. */
 interface PgPool {
   readonly Client: new (options: unknown) => PgListener
   readonly options: unknown
   readonly ending?: boolean
 }
 
-/** The `sql` function of `postgres`, which keeps a connection of its own for all channels. */
 interface ListeningSql {
   listen(
     channel: string,
@@ -126,12 +121,7 @@ export function withoutNotify(statement: string, channel: string): string {
 // A full queue of notifications, and a role or a server that has no notifications.
 const REFUSALS = new Set(['54000', '42501', '42883', '0A000'])
 
-/**
- * A database that announces its changes if the server allows it.
- *
- * A statement that the server refuses, perhaps because of its notification, is sent again without it: nothing of it was
- * done, and readers find the change when they poll.
- */
+/** A database that sends a statement again without its notification if the server refuses it; readers poll as well. */
 export function withoutFailedNotify(database: Database, channel: string): Database {
   const notify = notifySql(channel)
   return {
@@ -147,13 +137,7 @@ export function withoutFailedNotify(database: Database, channel: string): Databa
   }
 }
 
-/**
- * How channels are watched through a client; `null` for one that cannot: a `Client` of `pg` is a single connection,
- * which belongs to the application.
- *
- * Only wakes its reader. Behind a pooler in transaction mode nothing is delivered, and whatever goes wrong here is left
- * to those who poll as well.
- */
+/** How channels are watched through a client; `null` for a `Client` of `pg`, a single connection of the application. */
 export function readWatch(client: PostgresClient): Watch | null {
   if ('listen' in client && typeof client.listen === 'function') {
     return (channel, listener) => watchSql(client as unknown as ListeningSql, channel, listener)
@@ -167,8 +151,8 @@ export function readWatch(client: PostgresClient): Watch | null {
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 30_000
 
-// Uses a connection outside the pool, made the same way. One from the pool would be missing there: a pool of
-// one could do nothing else, and `pool.end()` would wait for it.
+// On a connection outside the pool: a pool of one could do nothing else, and `pool.end()` would wait for it. Whatever goes
+// wrong here is left to those who poll.
 function watchPool(pool: PgPool, channel: string, listener: () => void): () => void {
   let isStopped = false
   let connection: PgListener | null = null

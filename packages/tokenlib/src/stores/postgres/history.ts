@@ -2,6 +2,7 @@ import { createId, systemRandom } from '../../tokens/ids.js'
 import { FOREVER, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 import type { LossReporter } from '../loss-reporter.js'
 import type { Clock } from '../../time.js'
+import { retryAfterLoss } from '../store-parts.js'
 import { type Database, notifySql, type Value } from './client.js'
 import {
   insertSql,
@@ -25,16 +26,12 @@ export interface History {
   /** Finds the history, or begins it. */
   enter(longestLifetime: number): Promise<void>
   /**
-   * Asks a statement about the history, given the values from $4 on, and tells the epoch that the answer is of.
+   * Runs a statement about the history, given its values from $4 on.
    *
-   * Where the history is not the one that this process knew, revocations are lost, nobody can say which, and the
-   * tokens they were about would be good again: everything that began before now is revoked, unless a replica restores
-   * them, and then it asks again.
+   * If the history is another one, revocations are lost and nobody can say which: everything that began before now is
+   * revoked, unless a replica restores them, and the statement runs again.
    */
-  query<Answer extends HistoryAnswer>(
-    statement: string,
-    values: readonly Value[],
-  ): Promise<Answer & { readonly epoch: string }>
+  query<Answer extends HistoryAnswer>(statement: string, values: readonly Value[]): Promise<Answer>
 }
 
 /** How a history is kept. */
@@ -58,8 +55,6 @@ interface EnterAnswer extends Head {
   /** Whether the watermarks that are there are known to last for the longest lifetime. */
   readonly isExtended: boolean
 }
-
-const ATTEMPTS = 3
 
 /** Follows the history of a namespace, and notices when it is lost. */
 export function createHistory(
@@ -94,22 +89,20 @@ export function createHistory(
   const query = async <Answer extends HistoryAnswer>(
     statement: string,
     values: readonly Value[],
-  ): Promise<Answer & { readonly epoch: string }> => {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      if (known === null) throw new Error('The PostgreSQL store is not prepared')
-      const { epoch, changes } = known
-      const answer = await database.query<Answer>(statement, [namespace, epoch, changes, ...values])
-      if (answer === null) {
-        await recoverOnce(epoch)
-        continue
-      }
-      if (answer.isStandby === true) {
-        throw new Error('The PostgreSQL server is a standby, which may be behind: connect to the primary')
-      }
-      if (known.epoch === epoch && answer.changes > known.changes) known = { epoch, changes: answer.changes }
-      return { ...answer, epoch }
+  ): Promise<Answer> => {
+    if (known === null) throw new Error('The PostgreSQL store is not prepared')
+    let head = known
+    const ask = async (): Promise<Answer | null> => {
+      head = known ?? head
+      return database.query<Answer>(statement, [namespace, head.epoch, head.changes, ...values])
     }
-    throw new Error('The tables of the PostgreSQL store lose their data again and again')
+    const answer = await retryAfterLoss('PostgreSQL', ask, () => recoverOnce(head.epoch))
+    if (answer.isStandby === true) {
+      throw new Error('The PostgreSQL server is a standby, which may be behind: connect to the primary')
+    }
+    const { epoch } = head
+    if (known.epoch === epoch && answer.changes > known.changes) known = { epoch, changes: answer.changes }
+    return answer
   }
 
   return {
@@ -135,7 +128,7 @@ export function toMilliseconds(time: number): number {
   return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(time))
 }
 
-/** The statements of a history; `lookup` is the one of revocations. */
+/** The statements of a history. */
 export type HistoryStatements = Readonly<Record<'enter' | 'extend' | 'recover' | 'lookup', string>>
 
 /** The statements that begin a history and recover from a loss; they follow the rules in statements.ts. */
@@ -162,11 +155,10 @@ select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExten
     and m.not_before >= longest_lifetime))::pg_catalog.text from head`,
 
     // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
-    // raised it, because that one does not see what was written while it waited for the head: every watermark is
-    // either from before the raise, which this one began after, so that it is seen here; or its writer had the head
-    // after the raise, and went by the new lifetime. The row of the epoch keeps, as its not_before, the lifetime
-    // that this was done for, so that a process that ends between the two leaves the rest to the next one.
-    // Only the lifetime that was seen here counts: a process that raises it further runs this statement too.
+    // raised it, which does not see what was written while it waited for the head. Every watermark is from before the
+    // raise, and is seen here, or its writer had the head after it, and went by the new lifetime. The row of the epoch
+    // keeps, as its not_before, the lifetime that this was done for, so that a process that ends between the two leaves
+    // the rest to the next one.
     extend: `with goal as materialized (
   select longest_lifetime from ${heads} where namespace = $1
 ), short as materialized (

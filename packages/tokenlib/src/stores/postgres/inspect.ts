@@ -2,7 +2,7 @@ import { type Database, type PostgresClient, toChannel, toDatabase } from './cli
 import { createRevocationStatements } from './statements.js'
 import { assertUsable, leadSql, type TableOptions, TABLES_VERSION, toTables } from './tables.js'
 
-/** A look at the data of a store, for tools; nothing is written, and what the server refuses, rejects. */
+/** A look at the data of a store, for tools; nothing is written. */
 export interface PostgresInspection extends Database {
   /** The names of the tables with their schema, quoted for SQL. */
   readonly tables: Readonly<Record<'version' | 'heads' | 'revocations' | 'sessions', string>>
@@ -26,7 +26,7 @@ interface Head {
   readonly isMarked: boolean
 }
 
-/** Looks at the tables of a store through a client; by default those that `createPostgresStore` uses by default. */
+/** Looks at the tables of a store through a client. */
 export function inspectPostgres(
   client: PostgresClient,
   { namespace = '', ...options }: TableOptions & { readonly namespace?: string } = {},

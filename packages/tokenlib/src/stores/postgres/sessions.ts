@@ -52,7 +52,6 @@ export interface SessionsOptions {
   readonly clock: Clock | undefined
   /** Writes revocations, and returns how many sessions it removed. */
   readonly revoke: (batch: readonly Revocation[]) => Promise<number>
-  /** Called after a write. */
   readonly afterWrite: () => void
 }
 

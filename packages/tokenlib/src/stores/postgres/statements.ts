@@ -41,7 +41,7 @@ export function createRevocationStatements(tables: Tables, channel: string): Rev
 from ${heads} h where ${isKnownHead(tables, 'h')}`),
 
     // $4: the change to go on after.
-    feed: unlessStandby(`select pg_catalog.json_build_object('changes', h.changes, 'timeline', ${TIMELINE}, 'entries', (
+    feed: unlessStandby(`select pg_catalog.json_build_object('changes', h.changes, 'branch', ${BRANCH}, 'entries', (
   select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('kind', kind, 'id', id, 'notBefore', not_before, 'until', until,
     'change', change) order by change), '[]')
   from (select r.* from ${revocations} r
@@ -122,7 +122,7 @@ select pg_catalog.json_build_object('changes', changes${notify})::pg_catalog.tex
 ), entries as materialized (
   select g.* from given g, claimed c where g.at > 0 and g.namespace = c.namespace
 ), ${takeEntries}
-select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
+select pg_catalog.json_build_object('changes', changes, 'branch', ${BRANCH},
   'isFirst', exists (select from claimed)${notify})::pg_catalog.text from head`,
 
     // $4: a clock, $5: the batch, each key once and without watermarks, $6: how many. The lock of the head's row is held
@@ -136,7 +136,7 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
   select namespace, g.kind, g.id, g.not_before, changes - g.at as change, ${untilOf('g')} as until
   from head, ${batch} as g(${BATCH_COLUMNS})
 ), ${takeEntries}
-select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE}, 'now', now,
+select pg_catalog.json_build_object('changes', changes, 'branch', ${BRANCH}, 'now', now,
   'removed', (select pg_catalog.count(*) from removed)${notify})::pg_catalog.text from head`,
 
     // The same for a batch with watermarks. The time is read when the lock is held: a watermark covers every session
@@ -175,7 +175,7 @@ select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
   from raised r
   union all select $1, 'session', sid, ${FOREVER}, changes - $6::bigint + 1 - step, until from head, late
 ), ${takeEntries}
-select pg_catalog.json_build_object('changes', changes, 'timeline', ${TIMELINE},
+select pg_catalog.json_build_object('changes', changes, 'branch', ${BRANCH},
   'now', greatest(now, (select pg_catalog.max(moment) from raised where is_watermark)),
   'removed', (select pg_catalog.count(*) from removed)${notify})::pg_catalog.text from head`,
   }
@@ -241,11 +241,13 @@ export function unlessStandby(statement: string): string {
 }
 
 /**
- * The timeline of the write-ahead log, and when the server started.
+ * The branch of a history that its changes are counted in: the epoch in $2, the timeline of the write-ahead log, and when
+ * the server started.
  *
  * A promotion or a restore to a point in time makes a new timeline, whose changes may have numbers that were used before
  * for others. So may a folder that was put back, which keeps its timeline, and one of two standbys that are promoted to
  * the same one: their servers started at other times. An ordinary role may ask for both, and a standby refuses to answer.
  */
-export const TIMELINE: string = `pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8)
+const BRANCH: string = `$2::pg_catalog.text || ':'
+  || pg_catalog.substr(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 1, 8)
   || pg_catalog.to_hex(${epochSql('pg_catalog.pg_postmaster_start_time()', 1_000_000)})`

@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../errors.js'
-import { assertOptions, type OptionNames } from '../../options.js'
+import { type OptionKinds, parseOptions } from '../../options.js'
 import { assertKnownLayout } from '../store-parts.js'
+import { anyText } from '../store-parts.js'
 import type { Database } from './client.js'
 
 /** Where the tables of a store are. */
@@ -11,8 +12,8 @@ export interface TableOptions {
   readonly prefix?: string
 }
 
-/** The names of `TableOptions`. */
-export const TABLE_OPTIONS: OptionNames<TableOptions> = { schema: true, prefix: true }
+/** The kinds of `TableOptions`; `toTables` checks the names themselves. */
+export const TABLE_OPTIONS: OptionKinds<TableOptions> = { schema: anyText, prefix: anyText }
 
 /** The names of the tables, quoted for SQL. */
 export interface Tables {
@@ -76,8 +77,7 @@ export const TABLES_VERSION = 1
  * It is one statement, so it needs no transaction around it. It may run again, and in many processes at the same time.
  */
 export function migrationSql(options: TableOptions = {}): string {
-  assertOptions('migrationSql()', options, TABLE_OPTIONS)
-  return toMigration(toTables(options))
+  return toMigration(toTables(parseOptions('migrationSql()', options, TABLE_OPTIONS)))
 }
 
 /** The same for tables whose names are known. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../../errors.js'
 
-/** A client or a cluster of `ioredis`, or of a package with the same interface. */
+/** A client or a cluster of `ioredis`. */
 export interface IoredisClient {
   call(command: string, args: string[]): Promise<unknown>
 }
@@ -56,26 +56,21 @@ function findSend(client: RedisClient): (key: string, args: string[]) => Promise
     return (_key, [command = '', ...args]) => (client as IoredisClient).call(command, args)
   }
   if (typeof methods?.sendCommand !== 'function') {
-    if (typeof methods?.send !== 'function') throw notAClient()
+    if (typeof methods?.send !== 'function') {
+      throw new ConfigurationError(
+        'createRedisStore needs a client of ioredis (new Redis(), new Cluster()), of redis (createClient(), ' +
+          'createCluster()) or of Bun (new RedisClient())',
+      )
+    }
     return (_key, [command = '', ...args]) => (client as BunRedisClient).send(command, args)
   }
-  assertOneConnection(client)
+  // Two commands that belong together may go over two connections of a pool, to two servers after a failover.
+  if ('totalClients' in client) {
+    throw new ConfigurationError('The Redis store needs a client of its own: pass createClient(), not a pool')
+  }
   if ('slots' in client) return (key, args) => client.sendCommand(key, false, args)
   if ('getSentinelNode' in client) return (_key, args) => client.sendCommand(false, args)
   return (_key, args) => (client as NodeRedisClient).sendCommand(args)
-}
-
-function notAClient(): ConfigurationError {
-  return new ConfigurationError(
-    'createRedisStore needs a client of ioredis (new Redis(), new Cluster()), of redis (createClient(), ' +
-      'createCluster()) or of Bun (new RedisClient())',
-  )
-}
-
-/** Two commands that belong together may go over two connections of a pool, to two servers after a failover. */
-function assertOneConnection(client: object): void {
-  if (!('totalClients' in client)) return
-  throw new ConfigurationError('The Redis store needs a client of its own: pass createClient(), not a pool')
 }
 
 /** What a replica does not know yet, it would call not revoked. */
@@ -178,14 +173,12 @@ export async function checkServer(
   )
 }
 
-/** A connection of its own for messages, as `ioredis` makes it. */
 interface IoredisSubscriber {
   subscribe(channel: string): Promise<unknown>
   on(event: 'message' | 'error' | 'ready', listener: (...given: never[]) => void): unknown
   disconnect(): void
 }
 
-/** A connection of its own for messages, as `redis` (node-redis) makes it. */
 interface NodeRedisSubscriber {
   connect(): Promise<unknown>
   subscribe(channel: string, listener: () => void): Promise<unknown>
@@ -193,7 +186,6 @@ interface NodeRedisSubscriber {
   destroy(): void
 }
 
-/** A connection of its own for messages, as Bun makes it. */
 interface BunSubscriber {
   connect(): Promise<unknown>
   subscribe(channel: string, listener: () => void): Promise<unknown>
@@ -203,9 +195,8 @@ interface BunSubscriber {
 /**
  * Calls a listener whenever something is published on a channel. Returns an unsubscribe function.
  *
- * On a connection of its own, which the client is asked for: one that waits for messages can do nothing else. Each
- * subscribes again after it was cut off. A client that cannot be duplicated is not watched, and whatever goes
- * wrong here is left to those who poll as well.
+ * On a connection of its own, because one that waits for messages can do nothing else. A client that cannot be duplicated
+ * is not watched, and whatever goes wrong here is left to those who poll.
  */
 export function watchChannel(client: RedisClient, channel: string, listener: () => void): () => void {
   const { duplicate } = client as { readonly duplicate?: () => unknown }

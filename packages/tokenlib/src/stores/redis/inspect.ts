@@ -5,7 +5,7 @@ import { HEAD } from './lua.js'
 import { createNamespace, READ } from './namespace.js'
 import { LAYOUT_VERSION } from './revocation-scripts.js'
 
-/** A look at the data of a store, for tools; nothing is written, and what the server refuses, rejects. */
+/** A look at the data of a store, for tools; nothing is written. */
 export interface RedisInspection {
   /** Where changes are announced. */
   readonly channel: string
@@ -13,10 +13,7 @@ export interface RedisInspection {
   readonly send: (...command: string[]) => Promise<Reply>
   /** Rejects with `ConfigurationError` if a store would not start. */
   assertUsable(): Promise<void>
-  /**
-   * Whether the namespace has all that its history says, and how many entries; `absent` if no process has used it, and
-   * `null` where the entries cannot be counted.
-   */
+  /** Whether the namespace has all that its history says, or was never used, and how many entries if they can be counted. */
   readHistory(): Promise<readonly [state: 'whole' | 'damaged' | 'absent', entries: number | null]>
   /** What the user of the connection may do. */
   readRights(): Promise<RedisRights>
@@ -33,7 +30,7 @@ export interface RedisRights {
   readonly mayPublish: boolean
 }
 
-/** Looks at a namespace through a client; by default the one that `createRedisStore` uses by default. */
+/** Looks at a namespace through a client. */
 export function inspectRedis(
   client: RedisClient,
   { namespace = 'tokenlib' }: { readonly namespace?: string } = {},
@@ -75,8 +72,7 @@ export function inspectRedis(
 const HISTORY = createScript(
   HEAD,
   `
-local isCounted = redis.call('GET', base .. 'count') == text(batches) .. ':' .. (state[5] or '')
-if epoch and isCounted and isWhole() then return { 'whole', text(redis.call('ZCARD', log) - 1) } end
+if epoch and isCounted() and isWhole() then return { 'whole', text(redis.call('ZCARD', log) - 1) } end
 if state[1] or redis.call('EXISTS', base .. 'epoch', log, marks) > 0 then return { 'damaged', false } end
 return { 'absent', '0' }
 `,

@@ -1,13 +1,9 @@
 import { MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 
-/**
- * How long an entry outlives its `until`, in milliseconds.
- *
- * The server drops keys by its own clock, and the processes that still accept the token may be behind it.
- */
+// How long an entry outlives its `until`: processes that still accept the token may be behind the clock of the server.
 const MARGIN_MS = 60_000
 
-/** How many batches of changes a reader may be behind before it has to read from the start again. */
+// How many batches of changes a reader may be behind before it has to read from the start again.
 const MAX_PAST = 10_000
 
 /**
@@ -34,6 +30,8 @@ local log, past, marks = base .. 'log', base .. 'past', base .. 'marks'
 local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late', 'lost')
 local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
 local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
+-- Of the last batch.
+local nonce = state[5] or ''
 -- The start of the newest session: a clock that was set back must not make a watermark miss it. While sessions that
 -- started later than a watermark reaches are being revoked one by one, theirs is in 'late'.
 local newest = math.max(tonumber(state[7]) or 0, tonumber(string.match(state[8] or '', '^%d+')) or 0)
@@ -107,13 +105,17 @@ local function isWatermark(member)
 end
 
 -- Whether a batch that somebody has seen is in this history; of one that is too long ago nobody can tell.
-local function isProven(count, nonce)
+local function isProven(count, proof)
   local behind = batches - count
   if count == 0 then return true end
   if behind < 0 then return false end
-  if behind == 0 then return nonce == (state[5] or '') end
-  local proof = redis.call('LINDEX', past, -1 - behind)
-  return not proof or proof == nonce
+  if behind == 0 then return proof == nonce end
+  local found = redis.call('LINDEX', past, -1 - behind)
+  return not found or found == proof
+end
+
+local function isCounted()
+  return redis.call('GET', base .. 'count') == text(batches) .. ':' .. nonce
 end
 
 -- Whether the log and the marks are those of this history.
@@ -123,6 +125,27 @@ end
 
 local function notBeforeOf(member)
   return (parse(fetch({ base .. 'r:' .. member })[1]))
+end
+
+-- The later of a user's watermark and that of everybody.
+local function watermarkOf(user)
+  return math.max(notBeforeOf('u:' .. user), notBeforeOf('a:'))
+end
+
+-- The entries in ARGV, three texts each: the member of the log, the notBefore and the until; and what is known of each.
+local function readGiven()
+  local keys, given = {}, {}
+  for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
+  for at, value in ipairs(fetch(keys)) do
+    local knownBefore, knownEnds = parse(value)
+    given[at] = { member = ARGV[1 + 3 * at], notBefore = tonumber(ARGV[2 + 3 * at]), ends = tonumber(ARGV[3 + 3 * at]),
+      isKnown = value and true, knownBefore = knownBefore, knownEnds = knownEnds }
+  end
+  return given
+end
+
+local function raises(entry)
+  return not entry.isKnown or entry.notBefore > entry.knownBefore or entry.ends > entry.knownEnds
 end
 
 local function isRevoked(sid, user, startedAt)
@@ -148,7 +171,7 @@ local function mark(members)
   callInParts('ZADD', marks, scores)
 end
 
--- Members of the log, at most steps of them after a change, whose entry the server has dropped; and where to go on.
+-- The first members of the log after a change, at most 'steps', whose entry the server has dropped; and where to go on.
 local function ended(after, steps, limit)
   local members = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, steps)
   local keys = {}
@@ -165,15 +188,15 @@ end
 
 -- Everything is read before anything is written, and the first write is one that a full server refuses: then it
 -- refuses all of them. The log forgets what has ended twice as fast as it grows.
-local function append(entries, nonce)
+local function append(entries, newNonce)
   redis.call('EXISTS', log, past, marks)
   local isSwept, gone, swept = pcall(ended, state[6] or '0', 2 + 2 * #entries, 2 + 2 * #entries)
   if not isSwept then gone, swept = {}, state[6] or '0' end
-  redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', nonce, 'swept', swept)
-  redis.call('SET', base .. 'count', text(batches + 1) .. ':' .. nonce)
+  redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', newNonce, 'swept', swept)
+  redis.call('SET', base .. 'count', text(batches + 1) .. ':' .. newNonce)
   callInParts('ZREM', log, gone)
   callInParts('ZREM', marks, gone)
-  redis.call('RPUSH', past, nonce)
+  redis.call('RPUSH', past, newNonce)
   redis.call('LTRIM', past, -${MAX_PAST}, -1)
   local scores, watermarks = {}, {}
   for at, entry in ipairs(entries) do
@@ -191,33 +214,52 @@ local function append(entries, nonce)
   callInParts('ZADD', log, scores)
   mark(watermarks)
   changes = changes + #entries
-  batches, state[5] = batches + 1, nonce
+  batches, nonce = batches + 1, newNonce
   -- Only a hint for those who watch: a user without the right to publish revokes all the same.
   redis.pcall('PUBLISH', base .. 'news', '')
 end
 
--- A revoked session has no row, and is in no list.
-local function removeSession(sid, user)
-  redis.call('DEL', base .. 's:' .. sid)
-  redis.call('ZREM', base .. 'u:' .. user, sid)
+-- A revoked session has no row, and is in no list. Takes the users of sessions by their sids.
+local function removeSessions(users)
+  for sid, user in pairs(users) do
+    redis.call('DEL', base .. 's:' .. sid)
+    redis.call('ZREM', base .. 'u:' .. user, sid)
+  end
 end
 
--- The sessions of these ids that a test lets pass: what to append for them, and their users. A look at their entries
--- goes with it, because a process of the release before leaves the row of a session that it revokes.
-local function revocable(sids, isMeant)
-  local rows, entries, users, keys = {}, {}, {}, {}
-  for at, sid in ipairs(sids) do rows[at] = base .. 's:' .. sid end
-  for at, packed in ipairs(fetch(rows)) do
-    local row = packed and cmsgpack.unpack(packed)
-    if row and not users[sids[at]] and isMeant(row, sids[at]) then
-      entries[#entries + 1] = { member = 's:' .. sids[at], notBefore = FOREVER, ends = keptUntil(row[6]) }
-      users[sids[at]] = row[1]
-      keys[#keys + 1] = base .. 'r:s:' .. sids[at]
-    end
+-- Appends entries, and removes the sessions that they revoke; without any entries, returns what refusal() says.
+local function write(entries, newNonce, users)
+  if #entries == 0 then
+    local refused = refusal()
+    if refused then return refused end
+  else
+    append(entries, newNonce)
   end
-  for at, value in ipairs(fetch(keys)) do
-    local _, ends = parse(value)
-    entries[at].ends = math.max(entries[at].ends, ends)
+  removeSessions(users)
+end
+
+-- What a script answers: the position, and what it has to tell.
+local function answer(...)
+  return { epoch, text(batches), nonce, text(changes), ... }
+end
+
+-- Unpacks the rows of sessions; false for those that have none.
+local function sessionsOf(sids)
+  local keys, rows = {}, {}
+  for at, sid in ipairs(sids) do keys[at] = base .. 's:' .. sid end
+  for at, packed in ipairs(fetch(keys)) do rows[at] = packed and cmsgpack.unpack(packed) end
+  return rows
+end
+
+-- The sessions of these ids that a test lets pass: what to append for them, and their users.
+local function revocable(sids, isMeant)
+  local entries, users = {}, {}
+  for at, row in ipairs(sessionsOf(sids)) do
+    local sid = sids[at]
+    if row and not users[sid] and isMeant(row, sid) then
+      entries[#entries + 1] = { member = 's:' .. sid, notBefore = FOREVER, ends = keptUntil(row[6]) }
+      users[sid] = row[1]
+    end
   end
   return entries, users
 end

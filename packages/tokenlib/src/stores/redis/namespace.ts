@@ -3,20 +3,21 @@ import { ConfigurationError } from '../../errors.js'
 import { assertKnownLayout } from '../store-parts.js'
 import type { LossReporter } from '../loss-reporter.js'
 import { type Clock, createCheckedClock } from '../../time.js'
+import { retryAfterLoss } from '../store-parts.js'
 import { createScript, type Reply, type Run, runScript, type Script, type Send } from './client.js'
-import { BEGIN, REFUSAL } from './lua.js'
-import { LAYOUT_VERSION, PREPARE } from './revocation-scripts.js'
+import { REFUSAL } from './lua.js'
+import { LAYOUT_VERSION, PREPARE, SWEEP } from './revocation-scripts.js'
 
 /** The keys of one store, and the history that they belong to. */
 export interface Namespace {
   /** The name of a key; all of them are in one slot of a cluster. */
   readonly key: (name: string) => string
-  /** Remembers how far the history goes, by the answer of a script that wrote to it. */
-  recordProgress(reply: readonly Reply[]): void
-  /** Makes the namespace ready; revokes everything from before when its data was lost, and reports that. */
+  /** Makes the namespace ready; after a loss of its data, revokes everything from before and reports that. */
   prepare(longestLifetime: number): Promise<void>
-  /** Runs a script with the epoch and the time before its other arguments. */
+  /** Runs a script with the history and the time before its other arguments. */
   readonly run: Run
+  /** The same for a script that may append to the history: a nonce comes before its arguments, and it answers a position. */
+  readonly write: Run
   /** The values of those keys that exist, by index: as the primary has them, in the history that this process knows. */
   read(keys: readonly string[]): Promise<ReadonlyMap<number, string>>
 }
@@ -27,9 +28,6 @@ interface Seen {
   /** Of the last batch; empty before the first. */
   readonly nonce: string
 }
-
-/** Give up if the data is lost again between a script and its repeat. */
-const ATTEMPTS = 3
 
 /** The keys below a name, by the server's clock unless another is given. */
 export function createNamespace(
@@ -49,8 +47,7 @@ export function createNamespace(
   const [epochKey, countKey] = [key('epoch'), key('count')]
   // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
   const keys = [meta, ...['epoch', 'count', 'log', 'past', 'marks', 'r:a:'].map(key)]
-  // How far this process has seen a history: its random name, its count of batches, and the nonce of the last one. A
-  // history that has another batch there is not the one that was seen, however long it is by now.
+  // A history that has another batch there is not the one that was seen, however long it is by now.
   let seen: Seen = { epoch: '', batches: 0, nonce: '' }
   // Not the one of the store, whose walks may wait for `prepare`.
   const sweep = createSweep()
@@ -61,31 +58,32 @@ export function createNamespace(
   // The moment of a loss that was found, and is not reported yet.
   let unreported = ''
 
-  // A script without the retries after a loss; the next call finds what is lost now.
-  const runOnce = async (from: Seen, script: Script, names: readonly string[], args: readonly string[]) => {
-    const reply = await runScript(send, script, [meta, ...names.map(key)], [toProof(from), time(), ...args])
+  // Without the retries after a loss.
+  const runOnce = async ({ epoch, batches, nonce }: Seen, ...[script, names, args]: Parameters<Run>) => {
+    const known = `${epoch}|${batches}|${nonce}`
+    const reply = await runScript(send, script, [meta, ...names.map(key)], [known, time(), ...args])
     return isList(reply) ? reply : null
   }
 
   const prepare = async (): Promise<void> => {
-    let progress: Reply | undefined
+    let progress: string | undefined
     do {
       const { epoch, batches, nonce } = seen
       const isRestored = losses.canRestore() ? '1' : '0'
       const random = createNonce(systemRandom)
       const args = [epoch, time(), String(longest), random, meta, String(batches), nonce, isRestored]
       const reply = (await runScript(send, PREPARE, keys, args).catch(rethrow)) as readonly Reply[]
-      const [revokedBefore, late] = reply.slice(4).map(String)
-      progress = reply[3]
+      const [step, revokedBefore, late] = reply.slice(4).map(String)
+      progress = step
       unreported = revokedBefore || unreported
       let found = toSeen(reply)
       if (late) {
-        const run = async (script: Script, names: readonly string[], rest: readonly string[]) => {
-          const answer = await runOnce(found, script, names, rest)
+        const write: Run = async (...given) => {
+          const answer = await runOnce(found, ...toWrite(...given))
           if (answer === null) throw new Error('The data of the Redis store was removed again')
           return answer
         }
-        found = toSeen(await sweep(run, found.epoch, late))
+        found = toSeen(await sweep(write, found.epoch, late))
       }
       // Not before: where revoking was cut short, the next call has to find the loss again.
       recordProgress(found, true)
@@ -107,32 +105,28 @@ export function createNamespace(
     if (isOther && !isFirst) losses.reportHistory()
   }
 
-  const retry = async <Answer>(run: () => Promise<Answer | null>): Promise<Answer> => {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const reply = await run()
-      if (reply !== null) return reply
-      await prepareOnce()
-    }
-    throw new Error('The data of the Redis store was removed again and again')
-  }
+  const retry = <Answer>(attempt: () => Promise<Answer | null>): Promise<Answer> =>
+    retryAfterLoss('Redis', attempt, prepareOnce)
+
+  const run: Run = (...given) => retry(() => runOnce(seen, ...given))
 
   return {
     key,
-    recordProgress: (reply) => recordProgress(toSeen(reply), false),
     async prepare(longestLifetime) {
       longest = Math.max(longest, longestLifetime)
       await prepare()
     },
-    run: (script, names, args) => retry(() => runOnce(seen, script, names, args)),
+    run,
+    async write(...given) {
+      const reply = await run(...toWrite(...given))
+      recordProgress(toSeen(reply), false)
+      return reply
+    },
     read: (names) =>
       retry(async () => {
         const { epoch, batches, nonce } = seen
-        const reply = await runScript(
-          send,
-          READ,
-          [epochKey, countKey, ...names],
-          [`${epoch}|${batches}:${nonce}`],
-        )
+        const known = `${epoch}|${batches}:${nonce}`
+        const reply = await runScript(send, READ, [epochKey, countKey, ...names], [known])
         if (reply === NOTHING_FOUND) return NO_VALUES
         // Not an answer of the script: inside a transaction, for example, a server answers everything with QUEUED.
         if (!isList(reply)) return null
@@ -154,8 +148,8 @@ function toSeen([epoch, batches, nonce]: readonly Reply[]): Seen {
   return { epoch: String(epoch), batches: Number(batches), nonce: String(nonce) }
 }
 
-function toProof({ epoch, batches, nonce }: Seen): string {
-  return `${epoch}|${batches}|${nonce}`
+function toWrite(...[script, names, args]: Parameters<Run>): Parameters<Run> {
+  return [script, ['log', 'past', 'marks', ...names], [createNonce(systemRandom), ...args]]
 }
 
 function isList(reply: Reply): reply is readonly Reply[] {
@@ -190,71 +184,33 @@ function rethrow(error: unknown): never {
  *
  * `late` is what the script that began it answered: the watermark, and what tells sessions from before and after it.
  */
-type Sweep = (run: Run, epoch: string, late: string) => Promise<readonly Reply[]>
-
-// No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
-// node: each of them would walk through a part of the sessions only.
-const NAMES = ['log', 'past', 'marks', 'absent']
+type Sweep = (write: Run, epoch: string, late: string) => Promise<readonly Reply[]>
 
 /** Walks through the sessions, at most once at a time for each marker: a repeat waits for the walk under way. */
 export function createSweep(): Sweep {
   const underWay = new Map<string, Promise<readonly Reply[]>>()
 
-  return (run, epoch, late) => {
+  return (write, epoch, late) => {
     const [moment = '', ...rest] = late.split(':')
     const marker = rest.join(':')
     const key = `${epoch}|${marker}`
-    const walk = underWay.get(key) ?? walkAll(run, moment, marker).finally(() => underWay.delete(key))
-    underWay.set(key, walk)
-    return walk
+    const walking = underWay.get(key) ?? walk(write, moment, marker).finally(() => underWay.delete(key))
+    underWay.set(key, walking)
+    return walking
   }
 }
 
-async function walkAll(run: Run, moment: string, marker: string): Promise<readonly Reply[]> {
-  let cursor = '0'
-  let server = ''
+async function walk(write: Run, moment: string, marker: string): Promise<readonly Reply[]> {
+  let [cursor, server] = ['0', '']
   for (;;) {
-    const args = [createNonce(systemRandom), moment, marker, cursor, server]
-    const reply = await run(SWEEP, NAMES, args)
+    // No key has the name 'absent'. While a cluster moves the slot, a script that declares a missing key runs on neither
+    // node: each of them would walk through a part of the sessions only.
+    const reply = await write(SWEEP, ['absent'], [moment, marker, cursor, server])
     cursor = String(reply[4])
     server = String(reply[5])
     if (cursor === '0') return reply
   }
 }
-
-/** How many keys of the server one script looks at, about. */
-const SWEEP_STEPS = 1000
-
-/**
- * Revokes sessions that started later than a watermark of all reaches, one by one: they were opened while the clock was
- * far ahead. There is no index of all sessions for such a rare case, so it goes through the keys of the server, a part
- * of them at a time. A cursor is worth nothing on another server, or on the same one after a restart.
- *
- * ARGV: the epoch, the time, a nonce, what `beginSweep` returned in two parts, a cursor, and the server it is of.
- * Answers with the position, the cursor to go on with, '0' at the end, and the server.
- */
-export const SWEEP: Script = createScript(
-  BEGIN,
-  `
-local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
-local before = tonumber(string.match(late, '%d+$'))
-local info = redis.pcall('INFO', 'server')
-local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
-if server ~= ARGV[7] then cursor = '0' end
-
-local found = redis.call('SCAN', cursor, 'MATCH', base .. 's:*', 'COUNT', ${SWEEP_STEPS})
-local sids = {}
-for at, key in ipairs(found[2]) do sids[at] = string.sub(key, #base + 3) end
-local entries, users = revocable(sids, function(row)
-  local opened = row[9] or 0
-  return row[3] > moment and (opened < before or opened > changes)
-end)
-if #entries > 0 then append(entries, ARGV[3]) end
-for sid, user in pairs(users) do removeSession(sid, user) end
-if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
-return { epoch, text(batches), state[5] or '', text(changes), found[1], server }
-`,
-)
 
 /**
  * The values of keys. Every request may come here, so it does not begin with `HEAD`.

@@ -12,16 +12,13 @@ const RAISE_STEPS = 1000
  * Makes a namespace ready; after a loss of its data, everything from before is revoked.
  *
  * ARGV: the epoch that the caller knows or '', the time, the longest lifetime, a random text, KEYS[1] once more, the
- * count of batches that the caller has seen and the nonce of the last, and '1' where the caller restores what is lost,
- * so that nothing else is revoked. A log without the epoch in it is not the log of this namespace's history, and a
- * history without that batch is an old copy, or one that went on from one.
+ * count of batches that the caller has seen and the nonce of the last, and '1' where the caller restores what is lost.
+ * A log without the epoch in it is not the log of this history, and a history without that batch is an old copy.
  *
- * A longer lifetime makes the watermarks longer that are there, a part of them at a time: it counts once nothing is left.
+ * A longer lifetime lengthens the watermarks, a part of them at a time. A loss is kept in 'lost' until SWEEP has ended:
+ * where it was cut short, the next process goes on with it.
  *
- * A loss is kept in 'lost' until the walk of SWEEP has ended: where it was cut short, the next process goes on with it.
- *
- * Answers with the epoch, the count of batches, the last nonce, 'more' or 'end'; after a loss with the moment that
- * everything is revoked up to, else ''; and what SWEEP has to go by, or '' where it has nothing to do.
+ * Answers 'more' or 'end', the moment up to which everything is revoked after a loss or '', and what SWEEP goes by or ''.
  */
 export const PREPARE: Script = createScript(
   HEAD,
@@ -31,8 +28,7 @@ if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client change
 local version = redis.call('HMGET', meta, 'version')[1]
 if tonumber(version or ${LAYOUT_VERSION}) > ${LAYOUT_VERSION} then return redis.error_reply('LAYOUT ' .. version) end
 local isOldCopy = epoch == ARGV[1] and not isProven(tonumber(ARGV[6]), ARGV[7])
-local isCounted = redis.call('GET', base .. 'count') == text(batches) .. ':' .. (state[5] or '')
-local isSound = epoch and not isOldCopy and isCounted and isWhole()
+local isSound = epoch and not isOldCopy and isCounted() and isWhole()
 -- What is there is not whole, so something is missing, also for a caller that knows nothing yet.
 local isDamaged = not isSound and (state[1] or redis.call('EXISTS', base .. 'epoch', log, marks) > 0)
 local isKnown = ARGV[1] == '' or ARGV[1] == epoch
@@ -43,7 +39,7 @@ local isRaised = longest < tonumber(ARGV[3])
 longest = math.max(longest, tonumber(ARGV[3]))
 local short = redis.call('ZRANGEBYSCORE', marks, '-inf', '(' .. text(longest), 'LIMIT', 0, ${RAISE_STEPS})
 local progress = #short < ${RAISE_STEPS} and 'end' or 'more'
-if isSound and isKnown and not lost and not isRaised and #short == 0 then return refusal() or { epoch, text(batches), state[5] or '', progress, '', '' } end
+if isSound and isKnown and not lost and not isRaised and #short == 0 then return refusal() or answer(progress, '', '') end
 if not isSound then
   local newest = redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')
   epoch, changes, batches = ARGV[4], math.max(changes, tonumber(newest[2]) or 0), 0
@@ -79,7 +75,7 @@ if not isSound then
   redis.call('HSET', meta, 'epoch', epoch, 'changes', text(changes), 'batches', '0', 'nonce', '')
   redis.call('SET', base .. 'epoch', epoch)
   redis.call('SET', base .. 'count', '0:')
-  state[5] = ''
+  nonce = ''
   redis.call('DEL', past)
   redis.call('ZREMRANGEBYSCORE', log, 0, 0)
   redis.call('ZADD', log, 0, epoch)
@@ -95,50 +91,41 @@ if isLost and mayStartLater(tonumber(revokedBefore)) then
 elseif lost and not isLost then
   revokedBefore, late = lost, lost .. ':' .. state[8]
 end
-return { epoch, text(batches), state[5] or '', progress, revokedBefore, late }
+return answer(progress, revokedBefore, late)
 `,
 )
 
 /**
- * ARGV: the epoch, the time, a nonce; then the member of the log, the notBefore and the until of each entry.
+ * ARGV: the epoch, the time, a nonce; then the entries.
  *
- * Answers with the position, the moment it was taken, and what SWEEP has to go by, or '' where it has nothing to do; then
- * three texts for each user whose sessions LATE has to go on with.
+ * Answers with the moment it was taken, and what SWEEP goes by or ''; then three texts for each user whose sessions LATE
+ * has to go on with.
  */
 export const REVOKE: Script = createScript(
   BEGIN,
   `
-local keys, known, merged, raised, taken, removed = {}, {}, {}, {}, now, {}
+local merged, raised, taken, removed = {}, {}, now, {}
 local function raise(entry)
   if not entry.isRaised then raised[#raised + 1] = entry end
   entry.isRaised = true
 end
-for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
-for at, value in ipairs(fetch(keys)) do known[keys[at]] = value end
-for at = 4, #ARGV, 3 do
-  local member, notBefore, ends = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+for _, entry in ipairs(readGiven()) do
+  local member = entry.member
   if isWatermark(member) then
-    notBefore = math.max(math.min(notBefore, now + ${MAX_WATERMARK_LEAD_MS}), now, newestBelieved)
-    ends = math.max(ends, reach(notBefore))
-    taken = math.max(taken, notBefore)
+    entry.notBefore = math.max(math.min(entry.notBefore, now + ${MAX_WATERMARK_LEAD_MS}), now, newestBelieved)
+    entry.ends = math.max(entry.ends, reach(entry.notBefore))
+    taken = math.max(taken, entry.notBefore)
   elseif string.sub(member, 1, 1) == 's' then
-    local sid = string.sub(member, 3)
-    local row = session(sid)
-    ends = row and keptUntil(row[6]) or math.max(ends, reach(now))
-    if row then removed[sid] = row[1] end
+    local row = session(string.sub(member, 3))
+    entry.ends = row and keptUntil(row[6]) or math.max(entry.ends, reach(now))
+    if row then removed[string.sub(member, 3)] = row[1] end
   end
-  local entry = merged[member]
-  if not entry then
-    local value = known[base .. 'r:' .. member]
-    entry = { member = member, isNew = not value }
-    entry.notBefore, entry.ends = parse(value)
-    merged[member] = entry
-  end
-  if entry.isNew or notBefore > entry.notBefore or ends > entry.ends then
-    entry.notBefore, entry.ends = math.max(notBefore, entry.notBefore), math.max(ends, entry.ends)
-    entry.isNew = false
-    raise(entry)
-  end
+  local first = merged[member] or entry
+  merged[member] = first
+  local isRaised = raises(entry)
+  first.notBefore = math.max(entry.notBefore, first.notBefore, entry.knownBefore)
+  first.ends = math.max(entry.ends, first.ends, entry.knownEnds)
+  if isRaised then raise(first) end
 end
 
 -- Sessions that started later than a watermark reaches: those of a user by LATE, and those of all by SWEEP. At once only
@@ -161,87 +148,79 @@ local isSwept = all and mayStartLater(all.notBefore)
 -- A change of its own, by which sessions from before it are told from those after it.
 if isSwept then raise(all) end
 
-if #raised > 0 then
-  append(raised, ARGV[3])
-elseif #ARGV == 3 then
-  -- A batch of nothing asks whether the server takes writes: this one changes nothing, and a full server refuses it too.
-  redis.call('HSETNX', meta, 'epoch', epoch)
-else
-  local refused = refusal()
-  if refused then return refused end
-end
-for sid, user in pairs(removed) do removeSession(sid, user) end
+-- A batch of nothing asks whether the server takes writes: this one changes nothing, and a full server refuses it too.
+if #ARGV == 3 then redis.call('HSETNX', meta, 'epoch', epoch) end
+local refused = write(raised, ARGV[3], removed)
+if refused then return refused end
 if isSwept then late = beginSweep(all.notBefore) end
-local reply = { epoch, text(batches), state[5] or '', text(changes), text(taken), late }
+local reply = answer(text(taken), late)
 for _, value in ipairs(lateUsers) do reply[#reply + 1] = value end
 return reply
 `,
 )
 
-/**
- * Merges entries as they are: what a replica still knows. ARGV as for REVOKE.
- *
- * Answers with the position.
- */
+/** Merges entries as they are: what a replica still knows. ARGV as for REVOKE. */
 export const RESTORE: Script = createScript(
   BEGIN,
   `
-local keys, raised, removed = {}, {}, {}
-for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
-for at, value in ipairs(fetch(keys)) do
-  local member, notBefore, ends = ARGV[1 + 3 * at], tonumber(ARGV[2 + 3 * at]), tonumber(ARGV[3 + 3 * at])
-  local knownBefore, knownEnds = parse(value)
+local raised, removed = {}, {}
+for _, entry in ipairs(readGiven()) do
   -- The log may be all that is lost: nobody who follows it learns of an entry that is not there.
-  if notBefore > knownBefore or ends > knownEnds or not redis.call('ZSCORE', log, member) then
-    raised[#raised + 1] = {
-      member = member,
-      notBefore = math.max(notBefore, knownBefore),
-      ends = math.max(ends, knownEnds),
-    }
+  if raises(entry) or not redis.call('ZSCORE', log, entry.member) then
+    entry.notBefore, entry.ends = math.max(entry.notBefore, entry.knownBefore), math.max(entry.ends, entry.knownEnds)
+    raised[#raised + 1] = entry
   end
-  if string.sub(member, 1, 1) == 's' then
-    local sid = string.sub(member, 3)
-    local row = session(sid)
-    if row then removed[sid] = row[1] end
-  end
+  local sid = string.match(entry.member, '^s:(.*)')
+  local row = sid and session(sid)
+  if row then removed[sid] = row[1] end
 end
-if #raised > 0 then
-  append(raised, ARGV[3])
-else
-  local refused = refusal()
-  if refused then return refused end
-end
-for sid, user in pairs(removed) do removeSession(sid, user) end
-return { epoch, text(batches), state[5] or '', text(changes) }
+return write(raised, ARGV[3], removed) or answer()
 `,
 )
 
-/**
- * Takes entries of tokens if the first of them is not there. ARGV as for REVOKE.
- *
- * Answers with the position, and '1' where it took them.
- */
+/** Takes entries of tokens if the first of them is not there; answers '1' if so. ARGV as for REVOKE. */
 export const CLAIM: Script = createScript(
   BEGIN,
   `
-local keys, entries = {}, {}
-for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
-local found = fetch(keys)
-local isFirst = #keys > 0 and not found[1]
-if isFirst then
-  for at = 1, #keys do
-    local knownBefore, knownEnds = parse(found[at])
-    entries[at] = {
-      member = ARGV[1 + 3 * at],
-      notBefore = math.max(tonumber(ARGV[2 + 3 * at]), knownBefore),
-      ends = math.max(tonumber(ARGV[3 + 3 * at]), knownEnds),
-    }
-  end
-  append(entries, ARGV[3])
-else
-  local refused = refusal()
-  if refused then return refused end
+local entries = readGiven()
+local isFirst = #entries > 0 and not entries[1].isKnown
+for _, entry in ipairs(entries) do
+  entry.notBefore, entry.ends = math.max(entry.notBefore, entry.knownBefore), math.max(entry.ends, entry.knownEnds)
 end
-return { epoch, text(batches), state[5] or '', text(changes), isFirst and '1' or '0' }
+return write(isFirst and entries or {}, ARGV[3], {}) or answer(isFirst and '1' or '0')
+`,
+)
+
+/** How many keys of the server one script looks at, about. */
+const SWEEP_STEPS = 1000
+
+/**
+ * Revokes sessions that started later than a watermark of all reaches, one by one: they were opened while the clock was
+ * far ahead. There is no index of all sessions for such a rare case, so it goes through the keys of the server, a part
+ * of them at a time. A cursor is worth nothing on another server, or on the same one after a restart.
+ *
+ * ARGV: the epoch, the time, a nonce, what `beginSweep` returned in two parts, a cursor, and the server it is of.
+ * Answers with the position, the cursor to go on with, '0' at the end, and the server.
+ */
+export const SWEEP: Script = createScript(
+  BEGIN,
+  `
+local moment, late, cursor = tonumber(ARGV[4]), ARGV[5], ARGV[6]
+local before = tonumber(string.match(late, '%d+$'))
+local info = redis.pcall('INFO', 'server')
+local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or 'unknown'
+if server ~= ARGV[7] then cursor = '0' end
+
+local found = redis.call('SCAN', cursor, 'MATCH', base .. 's:*', 'COUNT', ${SWEEP_STEPS})
+local sids = {}
+for at, key in ipairs(found[2]) do sids[at] = string.sub(key, #base + 3) end
+local entries, users = revocable(sids, function(row)
+  local opened = row[9] or 0
+  return row[3] > moment and (opened < before or opened > changes)
+end)
+local refused = write(entries, ARGV[3], users)
+if refused then return refused end
+if found[1] == '0' and state[8] == late then redis.call('HDEL', meta, 'late', 'lost') end
+return answer(found[1], server)
 `,
 )

@@ -7,8 +7,8 @@ import {
 } from '../../revocation/revocation.js'
 import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import type { FeedPage, Position } from '../../revocation/store.js'
-import { createNonce, systemRandom } from '../../tokens/ids.js'
-import { createScript, type Reply, type Run, type Script } from './client.js'
+import { toPage, toResetPage } from '../store-parts.js'
+import { createScript, type Reply, type Script } from './client.js'
 import { BEGIN } from './lua.js'
 import type { Namespace } from './namespace.js'
 
@@ -22,17 +22,16 @@ const LETTERS: Readonly<Record<RevocationKind, string>> = {
 
 const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as RevocationKind]))
 
-/** A revocation key as it is written in Redis; the kind has a fixed length, so that no id can pass for another kind. */
+/** A revocation key as it is written in Redis. */
 export function toMember({ kind, id }: RevocationKey): string {
   return `${LETTERS[kind]}:${id}`
 }
 
-/** The revocation key of a text that `toMember` made. */
-export function fromMember(member: string): RevocationKey {
+function fromMember(member: string): RevocationKey {
   return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
 }
 
-/** The lookups that one script answers. */
+// The lookups that one script answers.
 interface Batch {
   readonly names: string[]
   /** The indexes of names that nearly all tokens have in common. */
@@ -44,10 +43,7 @@ interface Batch {
 /** The most keys of one script: the server does nothing else while a script runs. */
 const MAX_KEYS = 500
 
-/**
- * Answers about revocation keys. Lookups of one turn of the event loop share a script: most of what a command costs does
- * not depend on the number of its keys.
- */
+/** Answers about revocation keys; lookups of one turn of the event loop share a script. */
 export function createLookup(
   namespace: Namespace,
 ): (keys: readonly RevocationKey[]) => Promise<LookupAnswer> {
@@ -103,26 +99,19 @@ export async function readFeed(namespace: Namespace, after: Position | null): Pr
   const texts = found === undefined ? [] : (JSON.parse(String(found)) as string[])
   const entries: Revocation[] = []
   for (let at = 0; at < texts.length; at += 2) {
-    const { kind, id } = fromMember(texts[at] as string)
-    const { notBefore, until } = readEntry(texts[at + 1] as string)
-    entries.push({ kind, id, notBefore, until })
+    entries.push({ ...fromMember(texts[at] as string), ...readEntry(texts[at + 1] as string) })
   }
-  return {
-    entries,
-    next: toPosition(reply),
-    more: outcome === 'more',
-    reset: outcome === 'reset',
-    ageMs: 0,
-  }
+  if (outcome === 'reset') return toResetPage(toPosition(reply))
+  return toPage(entries, toPosition(reply), outcome === 'more')
 }
 
-/** Where a script left off: in which history, after how many batches and the nonce of the last, and what was read. */
+/** The position that a script answers: a history, its count of batches, the nonce of the last, and its count of changes. */
 export function toPosition(reply: readonly Reply[]): Position {
   return reply.slice(0, 4).join('|')
 }
 
-/** The `notBefore` and the `until` of an entry as the scripts write them. */
-export function readEntry(value: string): Pick<Revocation, 'notBefore' | 'until'> {
+// As the scripts write them.
+function readEntry(value: string): Pick<Revocation, 'notBefore' | 'until'> {
   const colon = value.indexOf(':')
   if (colon === -1) return { notBefore: FOREVER, until: Number(value) }
   return { notBefore: Number(value.slice(0, colon)), until: Number(value.slice(colon + 1)) }
@@ -150,7 +139,7 @@ const FEED: Script = createScript(
 local refused = refusal()
 if refused then return refused end
 if not isWhole() then return false end
-local nonce, after, size = state[5] or '', ARGV[7], tonumber(ARGV[3])
+local after, size = ARGV[7], tonumber(ARGV[3])
 if ARGV[4] == '' then
   after = '0'
 else
@@ -163,7 +152,7 @@ else
 end
 local members, keys = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, size + 1), {}
 for at = 1, math.min(#members, size) do keys[at] = base .. 'r:' .. members[at] end
-local page = { epoch, text(batches), nonce, text(changes), #members > size and 'more' or 'end' }
+local page = answer(#members > size and 'more' or 'end')
 if #members > size then page[4] = redis.call('ZSCORE', log, members[size]) end
 local found = {}
 for at, value in ipairs(fetch(keys)) do
@@ -204,15 +193,16 @@ return { text(#gone), after }
 `,
 )
 
-/** Goes on with what REVOKE has left: three texts for each user. Returns the reply with the last position, or `null`. */
-export async function revokeLate(run: Run, left: readonly Reply[]): Promise<readonly Reply[] | null> {
+/** Goes on with what REVOKE has left: three texts for each user. Returns the last reply, or `null`. */
+export async function revokeLate(
+  { write }: Namespace,
+  left: readonly Reply[],
+): Promise<readonly Reply[] | null> {
   let last: readonly Reply[] | null = null
   for (let at = 0; at < left.length; at += 3) {
     const place = left.slice(at, at + 3).map(String)
-    do {
-      const names = ['log', 'past', 'marks', `u:${place[0]}`]
-      last = await run(LATE, names, [createNonce(systemRandom), ...place])
-    } while (last[4] === 'more')
+    do last = await write(LATE, [`u:${place[0]}`], place)
+    while (last[4] === 'more')
   }
   return last
 }
@@ -230,16 +220,10 @@ const LATE: Script = createScript(
 local list = base .. 'u:' .. ARGV[4]
 local sids = redis.call('ZRANGEBYSCORE', list, '(' .. ARGV[5], ARGV[6], 'LIMIT', 0, ${MAX_ENDED_AT_ONCE})
 local entries, users = revocable(sids, function() return true end)
-if #entries > 0 then
-  append(entries, ARGV[3])
-else
-  local refused = refusal()
-  if refused then return refused end
-end
-for sid, user in pairs(users) do removeSession(sid, user) end
+local refused = write(entries, ARGV[3], users)
+if refused then return refused end
 -- Those whose rows have ended are still in the list.
 callInParts('ZREM', list, sids)
-local progress = #sids == ${MAX_ENDED_AT_ONCE} and 'more' or 'end'
-return { epoch, text(batches), state[5] or '', text(changes), progress }
+return answer(#sids == ${MAX_ENDED_AT_ONCE} and 'more' or 'end')
 `,
 )

@@ -2,7 +2,7 @@ import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import { createScript, type Script } from './client.js'
 import { BEGIN } from './lua.js'
 
-/** What is known of a client begins with '=', or is '' where nothing is. */
+// What is known of a client begins with '=', or is '' where nothing is.
 const UNMARK = `
 local function unmark(value, known)
   if value == '' then return known end
@@ -10,36 +10,35 @@ local function unmark(value, known)
 end
 `
 
-/** Whether a session is neither over nor unused for too long. */
 const LIVE = `
 local function isLive(row, idle)
   return now < row[6] and now - row[4] <= idle
 end
 `
 
-/** ARGV: the epoch, the time, the user, the nonce, the expiresAt, the until, the ip, the user agent. */
+/** ARGV: the epoch, the time, a nonce, the user, the nonce of the sid, the expiresAt, the until, the ip, the user agent. */
 const START = `
 local ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 local startedAt = now
-for _, member in ipairs({ 'u:' .. ARGV[3], 'a:' }) do
+for _, member in ipairs({ 'u:' .. ARGV[4], 'a:' }) do
   local notBefore = notBeforeOf(member)
   -- What lies beyond 48 bits is no moment, but FOREVER.
   if notBefore < 281474976710655 then startedAt = math.max(startedAt, notBefore + 1) end
 end
-local moment, sid = startedAt, ARGV[4]
+local moment, sid = startedAt, ARGV[5]
 for _ = 1, 8 do
   local digit = moment % 64
   sid = string.sub(ALPHABET, digit + 1, digit + 1) .. sid
   moment = (moment - digit) / 64
 end
 
-local list, row, kept = base .. 'u:' .. ARGV[3], base .. 's:' .. sid, lifetime(keptUntil(tonumber(ARGV[6])))
+local list, row, kept = base .. 'u:' .. ARGV[4], base .. 's:' .. sid, lifetime(keptUntil(tonumber(ARGV[7])))
 local left, gone = redis.call('PTTL', list), {}
 `
 
 const WRITE = `
-redis.call('SET', row, cmsgpack.pack({ ARGV[3], 0, startedAt, startedAt, tonumber(ARGV[5]), tonumber(ARGV[6]),
-  unmark(ARGV[7], false), unmark(ARGV[8], false), changes, '', false, startedAt }))
+redis.call('SET', row, cmsgpack.pack({ ARGV[4], 0, startedAt, startedAt, tonumber(ARGV[6]), tonumber(ARGV[7]),
+  unmark(ARGV[8], false), unmark(ARGV[9], false), changes, '', false, startedAt }))
 redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
 redis.call('ZADD', list, text(startedAt), sid)
 local forgotten = {}
@@ -53,11 +52,7 @@ else
 end
 `
 
-/**
- * ARGV: as for `START`.
- *
- * Of the user's other sessions a few are looked at, by chance, so that the list forgets what has ended.
- */
+/** ARGV: as for `START`. Looks at a few of the user's other sessions, by chance, so that the list forgets what has ended. */
 export const OPEN: Script = createScript(
   BEGIN,
   UNMARK,
@@ -68,7 +63,7 @@ if count > 0 then
   local one, two, three = string.byte(sid, -3, -1)
   local from = (one * 65536 + two * 256 + three) % count
   for _, other in ipairs(redis.call('ZRANGE', list, from, from + 3)) do
-    if not exists(base .. 's:' .. other) or exists(base .. 'r:s:' .. other) then gone[other] = true end
+    if not exists(base .. 's:' .. other) then gone[other] = true end
   end
 end
 `,
@@ -79,13 +74,11 @@ return { sid, text(startedAt) }
 )
 
 /**
- * ARGV: as for `START`, then a nonce, how many sessions the user may have, 'endOldest' or 'refuse', and the longest
- * time unused.
+ * ARGV: as for `START`, then how many sessions the user may have, 'endOldest' or 'refuse', and the longest time unused.
+ * Follows `decideOpening`.
  *
- * Follows `decideOpening`. Apart from sessions that are over or idle, it looks at no more than it has to.
- *
- * Answers with the epoch, the count of batches and the last nonce; 'opened', 'ending' or 'full'; the sid and the start,
- * or twice ''; and the sessions that it has revoked, oldest first.
+ * Answers 'opened', 'ending' or 'full'; the sid and the start, or twice ''; and the sessions that it has revoked, oldest
+ * first.
  */
 export const OPEN_LIMITED: Script = createScript(
   BEGIN,
@@ -94,20 +87,17 @@ export const OPEN_LIMITED: Script = createScript(
   START,
   `
 local max, idle = tonumber(ARGV[10]), tonumber(ARGV[12])
-local revokedBefore = math.max(notBeforeOf('u:' .. ARGV[3]), notBeforeOf('a:'))
+local revokedBefore = watermarkOf(ARGV[4])
 -- Live sessions from one end of the list, at most so many. What is not after the watermark is revoked.
 local function readLive(command, first, last, limit)
   local found, from, size = {}, 0, 1000
   while #found < limit and size == 1000 do
-    local sids, rows, entries = redis.call(command, list, first, last, 'LIMIT', from, 1000), {}, {}
-    for at, other in ipairs(sids) do rows[at], entries[at] = base .. 's:' .. other, base .. 'r:s:' .. other end
-    rows, entries = fetch(rows), fetch(entries)
-    for at, other in ipairs(sids) do
-      local known = rows[at] and not entries[at] and cmsgpack.unpack(rows[at])
+    local sids = redis.call(command, list, first, last, 'LIMIT', from, 1000)
+    for at, known in ipairs(sessionsOf(sids)) do
       if not known then
-        gone[other] = true
+        gone[sids[at]] = true
       elseif #found < limit and isLive(known, idle) then
-        found[#found + 1] = other
+        found[#found + 1] = sids[at]
       end
     end
     from, size = from + 1000, #sids
@@ -119,22 +109,21 @@ local after = '(' .. text(revokedBefore)
 local live = #readLive('ZREVRANGEBYSCORE', '+inf', after, max + ${MAX_ENDED_AT_ONCE})
 local excess = live + 1 - max
 if excess > 0 and ARGV[11] == 'refuse' then
-  return refusal() or { epoch, text(batches), state[5] or '', 'full', '', '' }
+  return refusal() or answer('full', '', '')
 end
 local isEnding, ended = excess > ${MAX_ENDED_AT_ONCE}, {}
 if excess > 0 then ended = readLive('ZRANGEBYSCORE', after, '+inf', math.min(excess, ${MAX_ENDED_AT_ONCE})) end
 local revoked, users = revocable(ended, function() return true end)
-if #revoked > 0 then append(revoked, ARGV[9]) end
+if #revoked > 0 then append(revoked, ARGV[3]) end
 -- Before the others go: a list that is empty for a moment loses its end.
 if not isEnding then
 `,
   WRITE,
   `
 end
-for other, user in pairs(users) do removeSession(other, user) end
-local reply = { epoch, text(batches), state[5] or '', 'opened', sid, text(startedAt) }
-if isEnding then reply = { epoch, text(batches), state[5] or '', 'ending', '', '' } end
-for at, other in ipairs(ended) do reply[6 + at] = other end
+removeSessions(users)
+local reply = isEnding and answer('ending', '', '') or answer('opened', sid, text(startedAt))
+for _, other in ipairs(ended) do reply[#reply + 1] = other end
 return reply
 `,
 )
@@ -169,8 +158,7 @@ elseif parent == current then
 elseif (id == previous or parent == previous) and math.abs(now - movedAt) < grace then
   return refusal() or { 'superseded' }
 else
-  append({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3])
-  removeSession(sid, user)
+  write({ { member = 's:' .. sid, notBefore = FOREVER, ends = ends } }, ARGV[3], { [sid] = user })
   return { 'reused ' .. text(generation), ip, userAgent }
 end
 `
@@ -264,25 +252,21 @@ local function countUpTo(start, sid)
   return from
 end
 
-local revokedBefore = math.max(notBeforeOf('u:' .. ARGV[3]), notBeforeOf('a:'))
+local revokedBefore = watermarkOf(ARGV[3])
 local from = ARGV[5] == '' and 0 or countUpTo(ARGV[4], ARGV[5])
 local part = redis.call('ZREVRANGE', list, from, from + size - 1, 'WITHSCORES')
-local sids, rows, entries, gone = {}, {}, {}, {}
+local sids, gone = {}, {}
 for at = 1, #part, 2 do
   if tonumber(part[at + 1]) <= revokedBefore then break end
   sids[#sids + 1] = part[at]
-  rows[#rows + 1] = base .. 's:' .. part[at]
-  entries[#entries + 1] = base .. 'r:s:' .. part[at]
 end
-rows, entries = fetch(rows), fetch(entries)
 local reply = { '', '' }
 if #sids == size then reply = { part[2 * size], sids[size] } end
-for at, sid in ipairs(sids) do
-  local row = rows[at] and not entries[at] and cmsgpack.unpack(rows[at])
+for at, row in ipairs(sessionsOf(sids)) do
   if not row then
-    gone[#gone + 1] = sid
+    gone[#gone + 1] = sids[at]
   elseif isLive(row, idle) then
-    reply[#reply + 1] = toReply(sid, row)
+    reply[#reply + 1] = toReply(sids[at], row)
   end
 end
 callInParts('ZREM', list, gone)

@@ -33,29 +33,19 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
   ): Promise<readonly Reply[]> => {
     const names = ['log', 'past', 'marks', `s:${sid}`, `r:s:${sid}`]
     const numbers = `${generation} ${issuedAt} ${rules.graceMs} ${rules.idleMs} ${toCoarseMs(rules)}`
-    const args = [createNonce(systemRandom), sid, id, parent, numbers, ...rest]
-    return namespace.run(script, names, args)
+    return namespace.run(script, names, [createNonce(systemRandom), sid, id, parent, numbers, ...rest])
   }
-  const runForUser = (
-    script: Script,
-    user: string,
-    args: readonly string[],
-    names: readonly string[] = [],
-  ): Promise<readonly Reply[]> =>
-    namespace.run(script, [`u:${user}`, `r:u:${user}`, 'r:a:', ...names], [user, ...args])
-
   return {
     async open(session) {
-      const [sid, startedAt] = await runForUser(OPEN, session.user, toArguments(session))
+      const [sid, startedAt] = await namespace.run(OPEN, namesOf(session.user), ['', ...toArguments(session)])
       return { sid: String(sid), startedAt: Number(startedAt) }
     },
     async openLimited(session, limit) {
       assertSessionLimit(limit)
       const { max, whenFull, idleMs } = limit
-      const args = [...toArguments(session), createNonce(systemRandom), String(max), whenFull, String(idleMs)]
-      const reply = await runForUser(OPEN_LIMITED, session.user, args, ['log', 'past', 'marks'])
-      namespace.recordProgress(reply)
-      return toOpening(reply.slice(3))
+      const args = [...toArguments(session), String(max), whenFull, String(idleMs)]
+      const reply = await namespace.write(OPEN_LIMITED, namesOf(session.user), args)
+      return toOpening(reply.slice(4))
     },
     async rotate(sid, token, options) {
       const client = [mark(options.ip), mark(options.userAgent)]
@@ -68,7 +58,7 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
     list: (user, options) =>
       listLive(options, async (from, size, idleMs) => {
         const args = [String(from?.startedAt ?? ''), from?.sid ?? '', String(size), String(idleMs)]
-        const [start, sid, ...found] = await runForUser(LIST, user, args)
+        const [start, sid, ...found] = await namespace.run(LIST, namesOf(user), [user, ...args])
         return {
           live: found.map((reply) => toSession(reply as readonly Reply[])),
           next: sid === '' ? null : { startedAt: Number(start), sid: String(sid) },
@@ -81,13 +71,17 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
   }
 }
 
+function namesOf(user: string): string[] {
+  return [`u:${user}`, `r:u:${user}`, 'r:a:']
+}
+
 /** An argument of a command is never null, and an empty text is not the same as none. */
 function mark(value: string | null): string {
   return value === null ? '' : `=${value}`
 }
 
-function toArguments({ nonce, expiresAt, until, ip, userAgent }: NewSession): string[] {
-  return [nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)]
+function toArguments({ user, nonce, expiresAt, until, ip, userAgent }: NewSession): string[] {
+  return [user, nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)]
 }
 
 function toOpening([outcome, sid, startedAt, ...rest]: readonly Reply[]): LimitedOpening {

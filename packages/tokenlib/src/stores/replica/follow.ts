@@ -1,4 +1,4 @@
-import { withDeadline } from '../../runtime.js'
+import { nextTurn, startTimer, type Timer, withDeadline } from '../../runtime.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
@@ -6,8 +6,7 @@ import { runWithPauses, toRetryDelay } from '../store-parts.js'
 import type { RevocationCopy } from '../memory/revocations.js'
 import { callQuietly } from '../loss-reporter.js'
 import type { Freshness } from './freshness.js'
-import { createRestorer } from './restore.js'
-import { nextTurn, startTimer, type Timer } from '../../runtime.js'
+import { createRestorer, type Restorer } from './restore.js'
 
 /** Keeps a copy of a store's revocations up to date. */
 export interface Follower {
@@ -19,11 +18,8 @@ export interface Follower {
   /** The same, but rejects immediately if a read has just failed. */
   tryRead(): Promise<void>
   /** The store has another history: the next read is one from the start. */
-  startAgain(): void
-  /** Notes what this process has revoked. */
-  noteArrived(entries: readonly Revocation[]): void
-  /** Keeps what could not be written: it is written once the store can be read again. */
-  keepUnsent(batch: readonly Revocation[]): void
+  readonly startAgain: () => void
+  readonly restorer: Restorer
   /** Whether the last read was complete. */
   readonly isFollowing: boolean
   /** Where the last complete read ended. */
@@ -39,7 +35,6 @@ export interface FollowerOptions {
   readonly boundMs: number
   /** The clock that entries are dropped by. */
   readonly pruneClock: Clock
-  /** Called with entries that have arrived. */
   readonly onEntries: (entries: readonly Revocation[]) => void
   /** Called when the history of the store is not the one that was read. */
   readonly onReset: () => void
@@ -237,8 +232,7 @@ export function createFollower(options: FollowerOptions): Follower {
     startAgain() {
       isHistoryNew = true
     },
-    noteArrived: (entries) => restorer.noteArrived(entries),
-    keepUnsent: (batch) => restorer.keepUnsent(batch),
+    restorer,
     get isFollowing() {
       return isFollowing
     },

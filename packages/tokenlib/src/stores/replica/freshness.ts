@@ -1,4 +1,4 @@
-import { assertOptions, type OptionNames } from '../../options.js'
+import { choice, duration, type OptionKinds, parseOptions } from '../../options.js'
 import type { RevocationStore } from '../../revocation/store.js'
 import { type Clock, type Duration, monotonicNow, parseDuration } from '../../time.js'
 
@@ -15,37 +15,30 @@ export interface ReplicaOptions {
   readonly whenStale?: 'refuse' | 'ask'
 }
 
-const OPTIONS: OptionNames<ReplicaOptions> = { bound: true, whenStale: true }
-
-/** Throws for invalid options, and for a store that has a replica already. */
-export function parseOptions(
-  store: RevocationStore,
-  options: ReplicaOptions,
-): { readonly boundMs: number; readonly whenStale: 'refuse' | 'ask' } {
-  assertOptions('replicate()', options, OPTIONS)
-  if (store.replica !== undefined) throw new TypeError('The store has a replica already: replicate() it once')
-  const { bound = '1s', whenStale = 'refuse' } = options
-  return { boundMs: parseBound(bound, store), whenStale: parseWhenStale(whenStale) }
-}
+const OPTIONS: OptionKinds<ReplicaOptions> = { bound: duration(), whenStale: choice(['refuse', 'ask']) }
 
 const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
 
-function parseBound(bound: Duration, store: RevocationStore): number {
-  const milliseconds = parseDuration(bound) * 1000
-  if (milliseconds === 0) {
-    if (typeof store.readVersion === 'function') return 0
+/** Throws for invalid options, and for a store that has a replica already. */
+export function parseReplicaOptions(
+  store: RevocationStore,
+  options: ReplicaOptions,
+): { readonly boundMs: number; readonly whenStale: 'refuse' | 'ask' } {
+  const { bound = '1s', whenStale = 'refuse' } = parseOptions('replicate()', options, OPTIONS)
+  if (store.replica !== undefined) throw new TypeError('The store has a replica already: replicate() it once')
+  const boundMs = parseDuration(bound) * 1000
+  if (boundMs === 0 && typeof store.readVersion !== 'function') {
     throw new RangeError(
       'bound: 0 needs a store that can tell at once whether it has changed (readVersion), such as createSqliteStore ' +
         'makes; for this one, bound must be between 20 ms and a minute',
     )
   }
-  if (milliseconds >= MIN_BOUND_MS && milliseconds <= MAX_BOUND_MS) return milliseconds
-  throw new RangeError("bound must be between 20 ms and a minute, for example '1s'; a number counts seconds")
-}
-
-function parseWhenStale(whenStale: 'refuse' | 'ask'): 'refuse' | 'ask' {
-  if (whenStale === 'refuse' || whenStale === 'ask') return whenStale
-  throw new TypeError("whenStale must be 'refuse' or 'ask'")
+  if (boundMs !== 0 && (boundMs < MIN_BOUND_MS || boundMs > MAX_BOUND_MS)) {
+    throw new RangeError(
+      "bound must be between 20 ms and a minute, for example '1s'; a number counts seconds",
+    )
+  }
+  return { boundMs, whenStale }
 }
 
 /** How long ago a copy was known to be complete. */
@@ -83,26 +76,38 @@ export function createFreshness(
   let lead = 0
   // The furthest that it was ahead: entries may have been dropped by it.
   let highestLead = wallClock() - steadyClock()
+  // The last moment that it was found fresh at, by the other clock.
+  let freshAt = Number.NaN
 
   return {
     begin() {
       const now = steadyClock()
       sentLead = wallClock() - now
       highestLead = Math.max(highestLead, sentLead)
+      freshAt = Number.NaN
       return now
     },
     confirm(at) {
       if (at < expiredAt) return
       confirmedAt = at
       lead = sentLead
+      freshAt = Number.NaN
     },
     expire() {
       expiredAt = steadyClock()
       confirmedAt = Number.NEGATIVE_INFINITY
+      freshAt = Number.NaN
     },
     isFresh() {
+      const wall = wallClock()
+      // In the same millisecond the answer is the same: most checks of a busy process read one clock.
+      if (wall === freshAt) return true
       const now = steadyClock()
-      return now - confirmedAt <= boundMs && Math.abs(wallClock() - now - lead) <= MAX_DRIFT_MS
+      const age = now - confirmedAt
+      const isFresh = age <= boundMs && Math.abs(wall - now - lead) <= MAX_DRIFT_MS
+      // Not in its last millisecond: that one may pass before the other clock moves.
+      freshAt = isFresh && age < boundMs - 1 ? wall : Number.NaN
+      return isFresh
     },
     readAge: () => (Number.isFinite(confirmedAt) ? steadyClock() - confirmedAt : null),
     wasSetBack() {
@@ -114,16 +119,9 @@ export function createFreshness(
   }
 }
 
-/**
- * The freshness of a copy whose store can tell synchronously whether it has changed: fresh until it has. Reads come one
- * after the other.
- */
-export function createVersionFreshness(
-  store: Pick<RevocationStore, 'readVersion'>,
-  wallClock: Clock,
-  steadyClock: Clock = monotonicNow,
-): Freshness {
-  const age = createFreshness(Number.POSITIVE_INFINITY, wallClock, steadyClock)
+/** The freshness of a copy whose store can tell synchronously whether it has changed: fresh until it has. */
+export function createVersionFreshness(store: RevocationStore, wallClock: Clock): Freshness {
+  const age = createFreshness(Number.POSITIVE_INFINITY, wallClock)
   let sent: string | null = null
   let confirmed: string | null = null
 

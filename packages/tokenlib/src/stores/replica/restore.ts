@@ -1,9 +1,8 @@
-import { withDeadline } from '../../runtime.js'
+import { nextTurn, withDeadline } from '../../runtime.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { RevocationStore } from '../../revocation/store.js'
 import { type Clock, monotonicNow } from '../../time.js'
 import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
-import { nextTurn } from '../../runtime.js'
 
 /** Writes back what a store has lost and this process still knows. */
 export interface Restorer {
@@ -74,7 +73,7 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
 
   const writeUnsent = async (): Promise<void> => {
     while (unsent.size > 0) {
-      const first = takeFirst(unsent.values(), BATCH)
+      const first = [...unsent.values()].slice(0, BATCH)
       const batch = first.filter((entry) => !hasEnded(entry, pruneClock()))
       if (batch.length > 0) await write(batch)
       for (const entry of first) if (unsent.get(toName(entry)) === entry) unsent.delete(toName(entry))
@@ -90,7 +89,7 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
   return {
     begin() {
       if (store.restore === undefined) return
-      given = createRevocationCopy(pruneClock)
+      given = createRevocationCopy('The replica', pruneClock)
       // Not all processes at the same time: what one restores reaches the others through the feed. The rest is known to every
       // process that runs, and can wait.
       const now = monotonicNow()
@@ -131,15 +130,6 @@ function toName({ kind, id }: Revocation): string {
 
 function hasEnded({ until }: Revocation, now: number): boolean {
   return until !== FOREVER && until <= now
-}
-
-function takeFirst<Value>(values: Iterable<Value>, count: number): Value[] {
-  const taken: Value[] = []
-  for (const value of values) {
-    if (taken.length === count) break
-    taken.push(value)
-  }
-  return taken
 }
 
 function* listRecent(arrivals: readonly { readonly entries: readonly Revocation[] }[]): Iterable<Revocation> {

@@ -24,7 +24,6 @@ export interface SqliteDatabase {
 
 // By the text of SQLite itself: every client passes it on, and each has its own codes.
 
-/** Whether another connection has what this one needs. */
 function isBusy(error: unknown): boolean {
   return error instanceof Error && /database (table |schema )?is locked/.test(error.message)
 }
@@ -37,14 +36,15 @@ export function isReadOnly(error: unknown): boolean {
 /** How long a statement waits for another process, in milliseconds; it blocks this one. */
 export const BUSY_TIMEOUT_MS = 200
 
-/** How long a write is tried again while other processes write, in milliseconds; it does not block this one. */
+// How long a write is tried again while other processes write; it does not block this one.
 const BUSY_RETRY_MS = 2000
-
-/** The longest pause between two tries, in milliseconds. */
 const MAX_PAUSE_MS = 8
 
-/** The connection of a handle that is set up, and of the file that it has open. */
-export function createConnection(database: SqliteDatabase, file: FileCheck): Connection {
+/** The connection of a handle that is set up; `path` is the file that it has open, if its files are to be checked. */
+export function createConnection(database: SqliteDatabase, path: string | null): Connection {
+  const assertFiles = path === null ? () => undefined : createFileCheck(path)
+  let seenAt = Number.NEGATIVE_INFINITY
+
   const assertNoTransaction = (): void => {
     // Within somebody else's transaction every read would show the moment when that began.
     if (database.isTransaction === true || database.inTransaction === true) {
@@ -59,16 +59,19 @@ export function createConnection(database: SqliteDatabase, file: FileCheck): Con
     retryWhileBusy,
     assertInPlace() {
       assertNoTransaction()
-      file.assertInPlace()
+      assertFiles()
     },
     assertInPlaceLately() {
       assertNoTransaction()
-      file.assertInPlaceLately()
+      const now = monotonicNow()
+      // To open another file, set it up and revoke something in it takes several commits, and longer than this.
+      if (now - seenAt < 1) return
+      assertFiles()
+      seenAt = now
     },
   }
 }
 
-/** Runs `work` in a transaction that may write: all of what it does is durable afterwards, or nothing is done. */
 function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T): T {
   // Outside of the block, which must not roll back what it has not begun.
   begin(database, whenBusy)
@@ -77,7 +80,11 @@ function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T
     database.exec('COMMIT')
     return result
   } catch (error) {
-    rollBack(database)
+    try {
+      database.exec('ROLLBACK')
+    } catch {
+      // SQLite has rolled back by itself, as it may when a disk is full.
+    }
     throw error
   }
 }
@@ -109,17 +116,15 @@ function begin(database: SqliteDatabase, whenBusy: WhenBusy): void {
   }
 }
 
-function rollBack(database: SqliteDatabase): void {
-  try {
-    database.exec('ROLLBACK')
-  } catch {
-    // SQLite has rolled back by itself, as it may when a disk is full.
-  }
-}
-
 /** Sets up a handle so that what it commits survives a power cut, and readers and writers do not wait for each other. */
 export function configure(database: SqliteDatabase, isFile: boolean): void {
-  assertPlainNumbers(database)
+  const row = database.prepare(`SELECT ${FOREVER} AS probe`).get() as { readonly probe?: unknown }
+  if (row.probe !== FOREVER) {
+    throw new ConfigurationError(
+      'The SQLite store needs rows as objects and integers as numbers: ' +
+        'open its database without readBigInts, returnArrays or defaultSafeIntegers',
+    )
+  }
   database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`)
   const { journal_mode: mode } = database.prepare('PRAGMA journal_mode = WAL').get() as {
     journal_mode: string
@@ -132,15 +137,6 @@ export function configure(database: SqliteDatabase, isFile: boolean): void {
   }
   // With less, a power cut may take the last commits with it.
   database.exec('PRAGMA synchronous = FULL')
-}
-
-function assertPlainNumbers(database: SqliteDatabase): void {
-  const row = database.prepare(`SELECT ${FOREVER} AS probe`).get() as { readonly probe?: unknown }
-  if (row.probe === FOREVER) return
-  throw new ConfigurationError(
-    'The SQLite store needs rows as objects and integers as numbers: ' +
-      'open its database without readBigInts, returnArrays or defaultSafeIntegers',
-  )
 }
 
 /** The path of a database, or `null` for one that lives in this process only. */
@@ -169,7 +165,7 @@ export function isNetworkFileSystem(type: number): boolean {
   return [0x6969, 0x517b, 0xff534d42, 0xfe534d42].includes(type)
 }
 
-/** What tools have to know to look at a file by themselves. */
+/** What tools have to know to look at a file. */
 export interface SqliteInspection {
   readonly tables: Tables
   /** The version of the tables that this release makes. */
@@ -178,50 +174,30 @@ export interface SqliteInspection {
   readonly isOnNetwork: boolean
 }
 
-/** Tells where a store has its data in a file; by default the one that `createSqliteStore` makes by default. */
+/** Tells where a store has its data in a file. */
 export function inspectSqlite(path: string, prefix = 'tokenlib_'): SqliteInspection {
   return { tables: toTables(prefix), version: SCHEMA_VERSION, isOnNetwork: isOnNetwork(path) }
 }
 
-/** Throws when the files of a database are not the ones at their path any more. */
-export interface FileCheck {
-  assertInPlace(): void
-  /** The same for reads, which are many: it looks at most once in a millisecond. */
-  assertInPlaceLately(): void
-}
-
-/** For a database that has no file. */
-export const NO_FILE: FileCheck = { assertInPlace() {}, assertInPlaceLately() {} }
-
 /**
- * Remembers the files of a database in WAL mode.
+ * Remembers the files of a database in WAL mode, and returns a function that throws once they are not at their path any more.
  *
  * A handle goes on reading and writing a file that was removed or replaced, and would never see a revocation again.
  * The WAL counts as much as the database: where a process reads the database file by other means, the kernel drops
  * SQLite's locks on it, and an older SQLite that is the next to close the file removes the WAL under this process.
  */
-export function createFileCheck(path: string): FileCheck {
+function createFileCheck(path: string): () => void {
   const files = [path, `${path}-wal`, `${path}-shm`].map((name) => ({ name, known: read(name) }))
   assertOneName(files.map(({ known }) => known))
-  let seenAt = Number.NEGATIVE_INFINITY
-
-  const assertInPlace = (): void => {
+  return () => {
     for (const { name, known } of files) {
       const found = read(name)
       // While a file is open, no other one of its device gets its number.
-      if (found === undefined || found.ino !== known?.ino || found.dev !== known.dev) throw gone()
+      if (found?.ino === known?.ino && found?.dev === known?.dev && found !== undefined) continue
+      throw new Error(
+        'The SQLite database file was replaced or removed while it was open; restart this process to open the new one',
+      )
     }
-  }
-
-  return {
-    assertInPlace,
-    assertInPlaceLately() {
-      const now = monotonicNow()
-      // To open another file, set it up and revoke something in it takes several commits, and longer than this.
-      if (now - seenAt < 1) return
-      assertInPlace()
-      seenAt = now
-    },
   }
 }
 
@@ -237,10 +213,4 @@ function assertOneName([database, ...beside]: readonly (Stats | undefined)[]): v
 
 function read(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false })
-}
-
-function gone(): Error {
-  return new Error(
-    'The SQLite database file was replaced or removed while it was open; restart this process to open the new one',
-  )
 }

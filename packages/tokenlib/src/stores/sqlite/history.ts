@@ -1,17 +1,17 @@
 import { createId, systemRandom } from '../../tokens/ids.js'
-import { FOREVER, type Revocation } from '../../revocation/revocation.js'
+import { FOREVER } from '../../revocation/revocation.js'
 import type { LossReporter } from '../loss-reporter.js'
 import type { Clock } from '../../time.js'
-import { writeWatermark, type WritableData } from '../store-parts.js'
+import type { Position } from '../../revocation/store.js'
+import { type ReadableRows, revokeEverything, type Rows } from '../local-store.js'
+import { createRows } from './rows.js'
 import {
   type Connection,
-  createRowWriter,
   createTables,
   SCHEMA_VERSION,
   type Tables,
   unlessIncomplete,
   type WhenBusy,
-  type WritableRows,
 } from './tables.js'
 
 /** How far this process has seen the history of a database. */
@@ -22,30 +22,31 @@ export interface KnownHistory {
   readonly changes: number
 }
 
-/** A transaction that writes, on a history that is whole. Its time is when it got the lock. */
-export interface WriteTransaction extends WritableData, WritableRows {
-  /** How far the history goes with what was merged so far. */
-  known(): KnownHistory
-}
-
 /** The reads and writes of a store: each of them notices when the database has lost what this process saw in it. */
 export interface History {
   /** Makes sure that every watermark lives for this long, in milliseconds, old and new ones of all processes. */
   raiseLongestLifetime(longestLifetime: number): Promise<void>
-  /** Runs `work` in one transaction: all of what it writes is durable afterwards, or nothing is written. */
-  write<T>(work: (transaction: WriteTransaction) => T): Promise<T>
-  /** The same, synchronously; throws if another process writes. */
-  tryWrite<T>(work: (transaction: WriteTransaction) => T): T
-  /** Answers from a read; `attempt` returns nothing when what it read is not from the known history. */
-  read<T>(attempt: (known: KnownHistory) => T | null | undefined): T
-  /** The known history as it is by now, or `null` when it is another one; for an `attempt`, after it has read. */
-  readKnown(): KnownHistory | null
+  /** Runs `work` in one transaction; its time is when it got the lock. */
+  write<T>(work: (rows: Rows) => T): Promise<T>
+  /** Answers from one statement; `attempt` returns nothing when what it read is not from the known history. */
+  readStatement<T>(attempt: (known: KnownHistory) => T | null | undefined): T
+  /** Answers from several statements of one history, given its epoch; `known` is how far it goes by now. */
+  read<T>(work: (rows: ReadableRows, epoch: string) => T): {
+    readonly value: T
+    readonly known: KnownHistory
+  }
   /** Another text as soon as anything was committed to the database, by this connection or another one. */
   readVersion(): string
   /** Takes note of a count of changes that was read along with the known epoch. */
   recordChanges(changes: number): void
-  /** What was seen up to now. */
   readSeen(): Seen
+  /** The position that includes everything known; `null` before anything is. */
+  readPosition(): Position | null
+}
+
+/** The position that includes everything known. */
+export function toPosition({ epoch, changes }: KnownHistory): Position {
+  return `${epoch}:${changes}`
 }
 
 interface Meta extends KnownHistory {
@@ -108,10 +109,10 @@ export function createHistory(
        FROM ${revocations} WHERE kind IN ('user', 'all') AND until < ${end})
      WHERE change = former`,
   )
-  const createRows = createRowWriter(database, tables)
+  const rows = createRows(database, tables)
   let { known, longestLifetime } = seen
 
-  const write = <T>(whenBusy: WhenBusy, work: (transaction: WriteTransaction) => T): T => {
+  const write = <T>(whenBusy: WhenBusy, work: (rows: Rows) => T): T => {
     database.assertInPlace()
     const { result, after, revokedBefore, isOther } = database.transact(whenBusy, () => {
       const at = now()
@@ -125,10 +126,18 @@ export function createHistory(
       if (longestLifetime > found.longestLifetime) {
         history.changes += Number(extend.run(found.changes, longestLifetime, longestLifetime).changes)
       }
-      const data = { ...createRows(history), now: at, longestLifetime }
+      const transaction: Rows = {
+        ...rows,
+        now: at,
+        longestLifetime,
+        position: () => toPosition(history),
+        merge(entry) {
+          if (rows.put(history.changes + 1, entry)) history.changes++
+        },
+      }
       const lost = known !== null && known.epoch !== epoch ? known : null
-      const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, data) : null
-      const answer = work({ ...data, known: () => ({ ...history }) })
+      const lostBefore = lost !== null && !losses.canRestore() ? revokeLost(lost, transaction) : null
+      const answer = work(transaction)
       const isNew =
         epoch !== found.epoch ||
         history.changes !== found.changes ||
@@ -145,11 +154,10 @@ export function createHistory(
   }
 
   // Everything from before, once for each history that was lost.
-  const revokeLost = (lost: KnownHistory, data: WritableData): number => {
+  const revokeLost = (lost: KnownHistory, transaction: Rows): number => {
     const earlier = endings?.read(lost.epoch) ?? null
     if (earlier !== null) return earlier
-    const { notBefore, late } = writeWatermark(ALL, data)
-    while (data.revokeSome(late)) continue
+    const notBefore = revokeEverything(transaction)
     endings?.record(lost.epoch, notBefore)
     return notBefore
   }
@@ -176,30 +184,33 @@ export function createHistory(
     if (known !== null && known.changes !== changes) known = { epoch: known.epoch, changes }
   }
 
+  const readStatement: History['readStatement'] = (attempt) => {
+    database.assertInPlaceLately()
+    const answer = tryRead(attempt)
+    if (answer !== null) return answer
+    // A read is synchronous, so it blocks while it waits for its turn to write.
+    write('wait', () => undefined)
+    const answerOfNew = tryRead(attempt)
+    if (answerOfNew === null) throw new Error('The tables of the SQLite store keep changing')
+    return answerOfNew
+  }
+
   return {
     async raiseLongestLifetime(needed) {
       longestLifetime = Math.max(longestLifetime, needed)
       await database.retryWhileBusy(() => write('throw', () => undefined))
     },
     write: (work) => database.retryWhileBusy(() => write('throw', work)),
-    tryWrite: (work) => write('throw', work),
-    read(attempt) {
-      database.assertInPlaceLately()
-      const answer = tryRead(attempt)
-      if (answer !== null) return answer
-      // A read is synchronous, so it blocks while it waits for its turn to write.
-      write('wait', () => undefined)
-      const answerOfNew = tryRead(attempt)
-      if (answerOfNew === null) throw new Error('The tables of the SQLite store keep changing')
-      return answerOfNew
-    },
-    readKnown() {
-      const row =
-        known && (checkMeta.get(known.epoch, known.changes) as Pick<KnownHistory, 'changes'> | undefined)
-      if (!row) return null
-      recordChanges(row.changes)
-      return known
-    },
+    readStatement,
+    read: (work) =>
+      readStatement(({ epoch, changes }) => {
+        const value = work({ ...rows, now: now() }, epoch)
+        // After the last of them, so that all of them have read this history.
+        const row = (checkMeta.get(epoch, changes) ?? null) as Pick<KnownHistory, 'changes'> | null
+        if (row === null) return null
+        recordChanges(row.changes)
+        return { value, known: { epoch, changes: row.changes } }
+      }),
     readVersion() {
       database.assertInPlaceLately()
       // The first one changes with commits of other connections, the second one with commits of this connection.
@@ -209,7 +220,6 @@ export function createHistory(
     },
     recordChanges,
     readSeen: () => ({ known, longestLifetime }),
+    readPosition: () => known && toPosition(known),
   }
 }
-
-const ALL: Revocation = { kind: 'all', id: '', notBefore: 0, until: 0 }

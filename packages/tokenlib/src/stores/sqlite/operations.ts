@@ -1,23 +1,16 @@
 import type { LookupAnswer, Revocation, RevocationKey } from '../../revocation/revocation.js'
-import type { SessionStore } from '../../revocation/session-store.js'
-import type { Claimed, FeedPage, Position, Revoked } from '../../revocation/store.js'
-import { nextTurn } from '../../runtime.js'
-import { type LateSessions, toResetPage, writeBatch, writeClaim, writeRestored } from '../store-parts.js'
-import { createHistory, type History, type HistoryOptions, type KnownHistory } from './history.js'
-import { createPruner, type PruneClocks, type Pruner } from './pruner.js'
-import { createSqliteSessions } from './sessions.js'
+import type { FeedPage, Position } from '../../revocation/store.js'
+import { toPage, toResetPage } from '../store-parts.js'
+import { createHistory, type History, type HistoryOptions, toPosition } from './history.js'
+import { createPrune, type Prune, type PruneClocks } from './pruner.js'
 import { type Connection, createTables, type SqliteValue, type Tables } from './tables.js'
 
 /** What a store does with its tables, for one process that uses them. */
 export interface Operations {
   readonly history: History
-  readonly revoke: (batch: readonly Revocation[]) => Promise<Revoked>
-  readonly claim: (batch: readonly Revocation[]) => Promise<Claimed>
-  readonly restore: (batch: readonly Revocation[]) => Promise<void>
   readonly lookup: (keys: readonly RevocationKey[]) => LookupAnswer
   readonly readFeed: (after: Position | null) => FeedPage
-  readonly sessions: Required<SessionStore>
-  readonly pruner: Pruner
+  readonly prune: Prune
 }
 
 /** What the operations of a store work with. */
@@ -39,42 +32,11 @@ export function createOperations(
   options: OperationOptions,
 ): Operations {
   const history = createHistory(database, tables, options)
-  const touch = database.prepare(`UPDATE ${tables.meta} SET changes = changes WHERE id = 1`)
-
-  // What started later than a watermark reaches, a few at a time.
-  const revokeLate = async (late: LateSessions): Promise<Position> => {
-    for (;;) {
-      const { hasMore, position } = await history.write((transaction) => ({
-        hasMore: transaction.revokeSome(late),
-        position: toPosition(transaction.known()),
-      }))
-      if (!hasMore) return position
-      await nextTurn()
-    }
-  }
-
   return {
     history,
-    async revoke(batch) {
-      const { now, late, ...first } = await history.write((transaction) => {
-        // A batch of nothing asks whether the file can be written, and an empty transaction writes nothing.
-        if (batch.length === 0) touch.run()
-        return { ...writeBatch(batch, transaction), position: toPosition(transaction.known()) }
-      })
-      let { position } = first
-      for (const some of late) position = await revokeLate(some)
-      return { position, now }
-    },
-    claim: (batch) =>
-      history.write((transaction) => ({
-        isFirst: writeClaim(batch, transaction),
-        position: toPosition(transaction.known()),
-      })),
-    restore: (batch) => history.write((transaction) => writeRestored(batch, transaction)),
     lookup: createLookup(database, tables, history),
     readFeed: createFeedReader(database, tables, history),
-    sessions: createSqliteSessions(database, tables, history, options.now),
-    pruner: createPruner(database, tables, history, options),
+    prune: createPrune(database, tables, history, options),
   }
 }
 
@@ -96,7 +58,7 @@ function createLookup(
   const lookupPart = (keys: readonly RevocationKey[]): (number | undefined)[] => {
     const values: SqliteValue[] = []
     for (const { kind, id } of keys) values.push(kind, id)
-    const row = history.read(
+    const row = history.readStatement(
       ({ epoch, changes }) =>
         statements[keys.length]?.get(...values, epoch, changes) as LookupRow | null | undefined,
     )
@@ -128,11 +90,6 @@ interface FeedRow extends Revocation {
   readonly change: number
 }
 
-// The position that includes everything known.
-function toPosition({ epoch, changes }: KnownHistory): Position {
-  return `${epoch}:${changes}`
-}
-
 /** Reads pages of a history: every entry is at the number of its last change, so that none is ever cut off. */
 function createFeedReader(
   database: Connection,
@@ -144,31 +101,24 @@ function createFeedReader(
      WHERE change > ? ORDER BY change LIMIT ${PAGE_SIZE + 1}`,
   )
 
-  return (after) =>
-    history.read(({ epoch }) => {
-      const [ofEpoch, count] = after === null ? [epoch, 0] : readPosition(after)
-      const rows = ofEpoch === epoch ? (select.all(count) as readonly FeedRow[]) : []
-      const known = history.readKnown()
-      if (known === null) return null
-      // A position ahead of the history was handed out before an old copy of the file was put back.
-      return ofEpoch === epoch && count <= known.changes
-        ? toPage(epoch, count, rows)
-        : toResetPage(toPosition({ epoch, changes: 0 }))
-    })
+  return (after) => {
+    const [ofEpoch, count] = after === null ? [null, 0] : readPosition(after)
+    const { value: rows, known } = history.read((_, epoch) =>
+      ofEpoch === null || ofEpoch === epoch ? (select.all(count) as readonly FeedRow[]) : null,
+    )
+    // A position ahead of the history was handed out before an old copy of the file was put back.
+    const isOther = rows === null || !(count <= known.changes)
+    if (isOther) return toResetPage(toPosition({ ...known, changes: 0 }))
+    const page = rows.slice(0, PAGE_SIZE)
+    return toPage(
+      page.map(({ kind, id, notBefore, until }) => ({ kind, id, notBefore, until })),
+      toPosition({ ...known, changes: page.at(-1)?.change ?? count }),
+      rows.length > PAGE_SIZE,
+    )
+  }
 }
 
 function readPosition(position: Position): readonly [epoch: string, count: number] {
   const [epoch = '', count] = position.split(':')
   return [epoch, Number(count)]
-}
-
-function toPage(epoch: string, count: number, rows: readonly FeedRow[]): FeedPage {
-  const read = rows.slice(0, PAGE_SIZE)
-  return {
-    entries: read.map(({ kind, id, notBefore, until }) => ({ kind, id, notBefore, until })),
-    next: toPosition({ epoch, changes: read.at(-1)?.change ?? count }),
-    more: rows.length > PAGE_SIZE,
-    reset: false,
-    ageMs: 0,
-  }
 }

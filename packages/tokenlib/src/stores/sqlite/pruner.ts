@@ -1,84 +1,55 @@
+import { FOREVER } from '../../revocation/revocation.js'
 import { nextTurn } from '../../runtime.js'
 import type { Clock } from '../../time.js'
-import { createPruneTurns } from '../store-parts.js'
 import type { History } from './history.js'
 import type { Connection, Tables } from './tables.js'
 
-/** Drops what has ended. */
-export interface Pruner {
-  /** At most `limit` rows of each table; returns how many went. */
-  prune(limit: number): Promise<number>
-  /** Now and then drops a little, after the caller is done. */
-  afterWrite(): void
-  stop(): void
-}
-
-/** Rows are kept for this long after they have ended, in milliseconds: a clock may be set back. */
-const PRUNE_MARGIN_MS = 60_000
 /** How many rows of each table one transaction drops, at most. */
 export const PRUNE_BATCH = 1000
 
-/** The clocks of a pruner. */
+// Rows are kept for this long after they have ended: a clock may be set back.
+const PRUNE_MARGIN_MS = 60_000
+
+/** What says which rows have ended. */
 export interface PruneClocks {
-  /** The clock that says what has ended. */
   readonly pruneClock: Clock
   /** The time that the database trusts after a write at a moment; called in a transaction. */
   readonly trust: (at: number) => number
 }
 
-/** The pruner of a database. */
-export function createPruner(
+/** Drops what has ended, by now and by a moment, at most `limit` rows of each table; returns how many went. */
+export type Prune = (limit: number, by?: number) => Promise<number>
+
+/** The pruning of a database. */
+export function createPrune(
   database: Connection,
   { revocations, sessions }: Tables,
   history: History,
   { pruneClock, trust }: PruneClocks,
-): Pruner {
+): Prune {
   const statements = [revocations, sessions].map((table) =>
     database.prepare(
       `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE until <= ? LIMIT ?)`,
     ),
   )
-  const turns = createPruneTurns()
-  let isStopped = false
 
   // How many rows of each table went.
-  const drop = (at: number, limit: number): readonly number[] => {
+  const drop = (limit: number, by: number): readonly number[] => {
+    const at = Math.floor(Math.min(by, pruneClock()))
     const endedAt = Math.min(at, trust(at)) - PRUNE_MARGIN_MS
     return statements.map((statement) => Number(statement.run(endedAt, limit).changes))
   }
 
-  return {
-    async prune(limit) {
-      let sum = 0
-      for (let left = limit; left > 0; left -= PRUNE_BATCH) {
-        if (left < limit) await nextTurn()
-        const size = Math.min(left, PRUNE_BATCH)
-        const dropped = await history.write(() => drop(Math.floor(pruneClock()), size))
-        for (const count of dropped) sum += count
-        if (dropped.every((count) => count < size)) break
-      }
-      return sum
-    },
-    afterWrite() {
-      if (isStopped || !turns.take()) return
-      const writtenAt = pruneClock()
-      setImmediate(() => {
-        if (isStopped) return
-        // The earlier of the two: a clock that was wrong at the write may have been set back since.
-        try {
-          // As long as there is more, every write is followed by another batch.
-          const dropped = history.tryWrite(() =>
-            drop(Math.floor(Math.min(writtenAt, pruneClock())), PRUNE_BATCH),
-          )
-          if (dropped.includes(PRUNE_BATCH)) turns.goOn()
-        } catch {
-          // Nobody waits for it, and the next one does the same work.
-        }
-      })
-    },
-    stop() {
-      isStopped = true
-    },
+  return async (limit, by = FOREVER) => {
+    let sum = 0
+    for (let left = limit; left > 0; left -= PRUNE_BATCH) {
+      if (left < limit) await nextTurn()
+      const size = Math.min(left, PRUNE_BATCH)
+      const dropped = await history.write(() => drop(size, by))
+      for (const count of dropped) sum += count
+      if (dropped.every((count) => count < size)) break
+    }
+    return sum
   }
 }
 
@@ -130,11 +101,7 @@ interface Row {
   readonly claimedTo: number | null
 }
 
-/**
- * Returns the trusted time after a write at a moment; to be called in a transaction that writes.
- *
- * `mayJump` is for a clock that can be set while this process runs.
- */
+/** Returns the trusted time after a write; `mayJump` is for a clock that can be set while this process runs. */
 export function createTrustedTime(
   database: Connection,
   { clock }: Pick<Tables, 'clock'>,

@@ -1,8 +1,5 @@
 import { ConfigurationError } from '../../errors.js'
-import { FOREVER } from '../../revocation/revocation.js'
 import { assertKnownLayout } from '../store-parts.js'
-import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
-import type { WritableData } from '../store-parts.js'
 
 /** What this store binds to a statement. */
 export type SqliteValue = string | number | null
@@ -120,77 +117,4 @@ export function unlessIncomplete<T>(read: () => T | null | undefined): T | null 
     if (error instanceof Error && /no such table/.test(error.message)) return null
     throw error
   }
-}
-
-/** The rows of a store in an open transaction. */
-export interface WritableRows extends Omit<WritableData, 'now' | 'longestLifetime'> {
-  /** Revokes a session, whose `until` is given, and removes its row. */
-  readonly endSession: (sid: string, until: number) => void
-}
-
-/** Prepares the statements that write rows. What they change in a transaction is counted in `history`. */
-export function createRowWriter(
-  database: Connection,
-  { revocations, sessions }: Tables,
-): (history: { changes: number }) => WritableRows {
-  const upsert = database.prepare(
-    `INSERT INTO ${revocations} (change, kind, id, not_before, until) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT (kind, id) DO UPDATE SET
-       change = excluded.change,
-       not_before = max(not_before, excluded.not_before),
-       until = max(until, excluded.until)
-     WHERE excluded.not_before > not_before OR excluded.until > until`,
-  )
-  const find = database.prepare(`SELECT not_before AS found FROM ${revocations} WHERE kind = ? AND id = ?`)
-  const readUntil = database.prepare(`SELECT until AS found FROM ${sessions} WHERE sid = ?`)
-  const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ? AND started_at <= ?`)
-  const ofUser = prepareForUsers(database, sessions, 'user = ?')
-  // Statements of their own for `all`: one for both would read every session for each user that is revoked.
-  const ofAll = prepareForUsers(database, sessions, 'true')
-
-  return (history) => {
-    const merge: WritableRows['merge'] = ({ kind, id, notBefore, until }) => {
-      const { changes } = upsert.run(history.changes + 1, kind, id, notBefore, until)
-      if (Number(changes) > 0) history.changes++
-    }
-
-    const endSession = (sid: string, until: number): void => {
-      merge({ kind: 'session', id: sid, notBefore: FOREVER, until })
-      remove.run(sid, FOREVER)
-    }
-
-    return {
-      merge,
-      endSession,
-      find: ({ kind, id }) => readFound(find.get(kind, id)),
-      readUntil: (sid) => readFound(readUntil.get(sid)),
-      removeRevoked: ({ id, notBefore }) => void remove.run(id, notBefore),
-      readNewestStart: (user) =>
-        readFound(user === null ? ofAll.readNewest.get() : ofUser.readNewest.get(user)) ?? 0,
-      revokeSome({ user, after, upTo }) {
-        if (upTo <= after) return false
-        const found = user === null ? ofAll.readLate.all(after, upTo) : ofUser.readLate.all(user, after, upTo)
-        const late = found as readonly { readonly sid: string; readonly until: number }[]
-        for (const { sid, until } of late) endSession(sid, until)
-        return late.length === MAX_ENDED_AT_ONCE
-      },
-    }
-  }
-}
-
-function prepareForUsers(
-  database: Connection,
-  sessions: string,
-  condition: string,
-): Readonly<Record<'readNewest' | 'readLate', SqliteStatement>> {
-  return {
-    readNewest: database.prepare(`SELECT max(started_at) AS found FROM ${sessions} WHERE ${condition}`),
-    readLate: database.prepare(`SELECT sid, until FROM ${sessions}
-      WHERE ${condition} AND started_at > ? AND started_at <= ? LIMIT ${MAX_ENDED_AT_ONCE}`),
-  }
-}
-
-// The column `found` of a row that may not be there.
-function readFound(row: unknown): number | undefined {
-  return (row as { readonly found: number | null } | null | undefined)?.found ?? undefined
 }

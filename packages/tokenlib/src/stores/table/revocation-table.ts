@@ -1,3 +1,4 @@
+import { FOREVER, type Revocation, type RevocationKind } from '../../revocation/revocation.js'
 import { type RandomBytes, systemRandom } from '../../tokens/ids.js'
 import {
   capacityOf,
@@ -6,7 +7,6 @@ import {
   createSegment,
   distanceOf,
   findSlot,
-  hasWords,
   hashWords,
   idWords,
   IMPLIED_BITS,
@@ -22,24 +22,14 @@ import {
   writeUntil,
 } from './table-segment.js'
 
-/** An entry of a table. */
-export interface TableEntry {
-  readonly id: string
-  /** Epoch milliseconds, or `FOREVER`. */
-  readonly until: number
-}
-
 /** Very many ids of 128 bits, each with the moment from which it may be dropped; about 30 bytes each. */
 export interface RevocationTable {
   readonly size: number
   /** What its arrays take. */
   readonly bytes: number
-  /** Whether an id is there, whatever its `until`. */
   has(id: string): boolean
   /** The `until` of an id, as it is kept, or `undefined`. */
   find(id: string): number | undefined
-  /** `has` of one id, prepared for many calls; `null` for an id that `put` never takes. */
-  createProbe(id: string): (() => boolean) | null
   /**
    * Adds an id, or raises its `until`; returns whether that changed anything, or `null` for an id that has to be kept
    * elsewhere: it is not of 128 bits, or there are too many like it. `now` is for dropping what has ended, where there
@@ -51,8 +41,7 @@ export interface RevocationTable {
   /** Drops what has ended from the next segment, at most so many entries; `SEGMENTS` calls go once around. */
   prune(now: number, most: number): number
   /** The entries of one of `PARTS`. However the table grows or shrinks, an entry stays in its part. */
-  read(part: number): readonly TableEntry[]
-  clear(): void
+  read(part: number, kind: RevocationKind): readonly Revocation[]
 }
 
 /** How many calls of `prune` see every entry; no call sees more than a thousandth of them, or so. */
@@ -76,8 +65,8 @@ const FARTHEST = 1024
 
 /** A table without entries. No single call takes longer than it takes to move a thousandth of them. */
 export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
-  // Zero until the first id is hashed: in Workers, no random bytes may be drawn while a module is loaded.
-  const multipliers = new Int32Array(2)
+  // Our own ids are random where it matters. Others may be counted, or made to collide.
+  const multipliers = toMultipliers(random(8))
   const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
   const counts = new Int32Array(SEGMENTS)
   let size = 0
@@ -94,7 +83,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       old.fill(0, 0, capacity)
       copyEntries(spare.subarray(0, old.length), old, multipliers, now, dropped)
     } else {
-      const grown = capacity === 0 ? NO_SEGMENT : createSegment(capacity)
+      const grown = createSegment(capacity)
       copyEntries(old, grown, multipliers, now, dropped)
       segments[at] = grown
       releaseSegment(old)
@@ -104,11 +93,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
   }
 
   // The hash of the id in `idWords`.
-  const hashId = (): number => {
-    // Ids of ours are random where it matters. Others may be counted, or made to collide.
-    if (multipliers[0] === 0) multipliers.set(toMultipliers(random(8)))
-    return hashWords(multipliers, idWords[2] as number, idWords[3] as number)
-  }
+  const hashId = (): number => hashWords(multipliers, idWords[2] as number, idWords[3] as number)
 
   const countOf = (at: number): number => counts[at] as number
 
@@ -146,14 +131,6 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
     },
     has: (id) => find(id) !== undefined,
     find,
-    createProbe(id) {
-      if (!isReadable(id) || !readIdHead(id)) return null
-      const [w0, w1, w2, w3] = idWords as unknown as WordsOfId
-      const hash = hashId()
-      const at = numberOf(hash)
-      // The segment is read for each call: growing and pruning replace it.
-      return () => size > 0 && hasWords(segments[at] as Segment, hash, w0, w1, w2, w3)
-    },
     put(id, until, now) {
       if (!isReadable(id) || !readIdHead(id)) return null
       const kept = toKeptUntil(until)
@@ -194,29 +171,25 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       if (dropped < most) nextPruned = (nextPruned + 1) % SEGMENTS
       return dropped
     },
-    read(part) {
+    read(part, kind) {
       const at = Math.floor(part / PARTS_OF_SEGMENT)
       const segment = segments[at] as Segment
-      const entries: TableEntry[] = []
+      const entries: Revocation[] = []
       const capacity = countOf(at) === 0 ? 0 : capacityOf(segment)
       for (let slot = 0; slot < capacity; slot++) {
         const w2 = segment[slot] as number
         if (w2 === 0 || w2 >>> 28 !== part % PARTS_OF_SEGMENT) continue
-        entries.push({ id: readId(segment, slot, at, multipliers), until: readUntil(segment, slot) })
+        entries.push({
+          kind,
+          id: readId(segment, slot, at, multipliers),
+          notBefore: FOREVER,
+          until: readUntil(segment, slot),
+        })
       }
       return entries
     },
-    clear() {
-      segments.forEach(releaseSegment)
-      segments.fill(NO_SEGMENT)
-      counts.fill(0)
-      size = 0
-      spare = NO_SEGMENT
-    },
   }
 }
-
-type WordsOfId = readonly [w0: number, w1: number, w2: number, w3: number]
 
 function isReadable(id: string): boolean {
   // A zero there would look like an empty slot. Of random ids, one in four billion has it.
@@ -234,6 +207,6 @@ function toCapacity(entries: number): number {
 
 function toMultipliers(bytes: Uint8Array): Int32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // Even ones would forget a bit.
+  // Odd, because an even one would lose a bit.
   return Int32Array.of(view.getInt32(0) | 1, view.getInt32(4) | 1)
 }

@@ -1,11 +1,11 @@
 import { FOREVER } from '../../revocation/revocation.js'
 
 /**
- * Some of the entries of a table: an open-addressed hash map in one array, which a garbage collector never looks into.
+ * Some of the entries of a table: an open-addressed hash map in one array, which the garbage collector never scans.
  *
- * First come the words 2 of all slots, sixteen to a cache line: along these a search runs, and 0 is an empty slot. Then
+ * It starts with word 2 of every slot, sixteen to a cache line: a search runs along these, and 0 is an empty slot. Then
  * comes a row for each slot: words 3, 0 and 1, and the seconds of `until`. The low bits of word 3 follow from the
- * number of the segment, so that the milliseconds of `until` are in their place.
+ * number of the segment, so the milliseconds of `until` are stored in their place.
  */
 export type Segment = Int32Array
 
@@ -26,12 +26,12 @@ export const IMPLIED_BITS = 0x3ff
 // 2106; an entry that lives longer is kept for ever.
 const LAST_SECOND = 0xff_ff_ff_ff
 
-/** An empty segment. */
+/** A segment without entries. */
 export function createSegment(capacity: number): Segment {
-  return new Int32Array(SLOT * capacity)
+  return capacity === 0 ? NO_SEGMENT : new Int32Array(SLOT * capacity)
 }
 
-/** Frees the memory of a segment immediately, from Node 22 on; before, the garbage collector has to find it. */
+/** Frees the memory of a segment immediately, from Node 22 on. */
 export function releaseSegment(segment: Segment): void {
   if (segment === NO_SEGMENT) return
   const buffer = segment.buffer as ArrayBufferLike & { transfer?(length: number): unknown }
@@ -40,11 +40,11 @@ export function releaseSegment(segment: Segment): void {
 
 /** For how many entries a segment has slots. */
 export function capacityOf(segment: Segment): number {
-  // As an integer, or all that is reckoned from it would be floating-point numbers.
+  // An integer, so that V8 does not compute everything from it in floating point.
   return (segment.length / SLOT) | 0
 }
 
-/** A number from the random half of an id: its segment and its place there follow from it. */
+/** The hash of the random half of an id, which determines its segment and its slot. */
 export function hashWords(multipliers: Int32Array, w2: number, w3: number): number {
   const sum =
     Math.imul(w2, multipliers[0] as number) + Math.imul(w3 & ~IMPLIED_BITS, multipliers[1] as number)
@@ -66,26 +66,6 @@ export function findSlot(segment: Segment, hash: number, id: string): number {
     // Read so late, because nearly all searches end before.
     hasHead ??= readIdHead(id)
     if (hasHead && segment[row + WORD_0] === idWords[0] && segment[row + WORD_1] === idWords[1]) return slot
-  }
-}
-
-/** Whether the id of four words is there; the same search as in `findSlot`. */
-export function hasWords(
-  segment: Segment,
-  hash: number,
-  w0: number,
-  w1: number,
-  w2: number,
-  w3: number,
-): boolean {
-  const capacity = capacityOf(segment)
-  for (let slot = firstSlot(hash, capacity); ; slot = nextSlot(slot, capacity)) {
-    const key = segment[slot]
-    if (key === 0) return false
-    if (key !== w2) continue
-    const row = rowOf(slot, capacity)
-    if (((segment[row + WORD_3] as number) ^ w3) >>> 10 !== 0) continue
-    if (segment[row + WORD_0] === w0 && segment[row + WORD_1] === w1) return true
   }
 }
 
