@@ -41,10 +41,25 @@ export type {
 export type SessionRoute = Route
 
 /** The routes of sessions, together and one by one. All of them are bound functions. */
-export interface SessionRoutes
-  extends MountableRoutes, Readonly<Record<Exclude<RouteName, 'endSession'>, SessionRoute>> {
+export interface SessionRoutes extends MountableRoutes {
+  /** `POST login` */
+  readonly login: SessionRoute
+  /** `POST refresh` */
+  readonly refresh: SessionRoute
+  /** `POST logout` */
+  readonly logout: SessionRoute
+  /** `POST logout-everywhere` */
+  readonly logoutEverywhere: SessionRoute
+  /** `GET session` */
+  readonly session: SessionRoute
+  /** `GET sessions` */
+  readonly sessions: SessionRoute
   /** `DELETE sessions/:id` */
   readonly endSession: (request: Request, id: string) => Promise<Response>
+  /** `DELETE sessions` */
+  readonly endOtherSessions: SessionRoute
+  /** `POST step-up` */
+  readonly stepUp: SessionRoute
 }
 
 type Answer = (parts: RouteParts, request: Request, id: string) => Promise<Response>
