@@ -206,7 +206,7 @@ export type {
   SocketIoSocket,
 } from './sockets/protect-socket-io.js'
 export type { ClosableSocket } from './sockets/sockets.js'
-export { type Clock, parseDuration } from './time.js'
+export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {
