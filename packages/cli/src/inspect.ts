@@ -5,6 +5,7 @@ import { listFindings, type Finding } from './inspect-findings.js'
 import { type InspectRules, readInspectRules } from './configuration.js'
 import { safe, safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
+import { systemClock } from 'tokenlib/kit'
 import { toIsoTime, toPrintable, toRelative } from './words.js'
 
 /** Shows what is in a token. */
@@ -23,7 +24,7 @@ token is compared with that configuration. The exit code is 0 for whatever can b
     const { values, env, terminal } = call
     const token = decodeUnverified(await readTokenArgument(call))
     const rules = readInspectRules(env)
-    const now = Date.now()
+    const now = systemClock()
     const findings = listFindings(token, rules, now)
     if (values['json'] === true) writeJson(terminal, toDocument(token, rules, findings, now))
     else write(terminal, token, rules, findings, now)

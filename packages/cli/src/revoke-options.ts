@@ -1,3 +1,4 @@
+import { systemClock } from 'tokenlib/kit'
 import { assertArguments, type CommandCall, readText, TOKEN_ARGUMENT } from './command.js'
 import { CommandError, EXIT } from './exit.js'
 
@@ -76,7 +77,7 @@ export function parseExpiry(call: CommandCall): number | null {
     )
   }
   // The store would drop the revocation at once.
-  if (seconds * 1000 > Date.now()) return seconds
+  if (seconds * 1000 > systemClock()) return seconds
   throw new CommandError('--expires is in the past: check the exp of the token, or pass never', EXIT.usage)
 }
 

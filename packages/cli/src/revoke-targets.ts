@@ -1,5 +1,5 @@
 import { type RevokeOptions, type SessionInfo, TokenManager } from 'tokenlib'
-import { EVERY_USER, internalsOf, type RevocationKey, toRevocationKey } from 'tokenlib/kit'
+import { EVERY_USER, internalsOf, type RevocationKey, systemClock, toRevocationKey } from 'tokenlib/kit'
 import { assertArguments, type CommandCall, readText, readTokenArgument } from './command.js'
 import { type ConnectedStore, readConfig } from './connect.js'
 import { CommandError, EXIT } from './exit.js'
@@ -164,7 +164,7 @@ function createManager(call: CommandCall): TokenManager {
 }
 
 function describeExpiry(exp: number): string {
-  const now = Date.now()
+  const now = systemClock()
   const verb = exp * 1000 <= now ? 'expired' : 'expires'
   return `${verb} ${toRelative(exp * 1000, now)} (${toIsoTime(exp * 1000)})`
 }
@@ -173,7 +173,7 @@ function describeSession(session: SessionInfo | null): string {
   if (session === null)
     return 'The store knows no live session of this id; the revocation is kept all the same.'
   const { sub, createdAt, lastUsedAt, ip, userAgent } = session
-  const now = Date.now()
+  const now = systemClock()
   const from = [ip, userAgent].filter((part) => part !== null).join(', ')
   return (
     `It is one of ${sub === null ? 'a user whose id is kept as a digest' : `user "${sub}"`}, ` +

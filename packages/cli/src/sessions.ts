@@ -1,4 +1,5 @@
 import type { SessionInfo } from 'tokenlib'
+import { systemClock } from 'tokenlib/kit'
 import {
   assertArguments,
   type Command,
@@ -52,7 +53,7 @@ function writeTable({ terminal }: CommandCall, user: string, page: readonly Sess
     terminal.write(safe`No live session of ${user}\n`)
     return
   }
-  const now = Date.now()
+  const now = systemClock()
   // Escaped before they are measured.
   const rows = page.map(({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }) => [
     toPrintable(id),

@@ -5,7 +5,7 @@ import {
   isOutage,
   RefreshTokenRequiredError,
 } from 'tokenlib/errors'
-import { internalsOf } from 'tokenlib/kit'
+import { systemClock, internalsOf } from 'tokenlib/kit'
 import {
   type Command,
   type CommandCall,
@@ -94,5 +94,5 @@ function report({ values, terminal }: CommandCall, result: Result, hasStore: boo
 }
 
 function describeExpiry(exp: number): string {
-  return `expires ${toRelative(exp * 1000, Date.now())} (${toIsoTime(exp * 1000)})`
+  return `expires ${toRelative(exp * 1000, systemClock())} (${toIsoTime(exp * 1000)})`
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RevocationStore, TokenEvents, TokenManager } from 'tokenlib'
-import { type Revocation, startTimer, toStoredId } from 'tokenlib/kit'
+import { monotonicNow, type Revocation, startTimer, systemClock, toStoredId } from 'tokenlib/kit'
 
 /** Something that happened, as the page gets it. */
 export interface LiveEntry {
@@ -47,7 +47,7 @@ export function createLiveLog(
   const add = (event: LiveEntry['event'], facts: object): void => {
     instance ??= randomUUID()
     count++
-    const at = new Date(Date.now()).toISOString()
+    const at = new Date(systemClock()).toISOString()
     entries.push({ id: `${instance}:${count}`, number: count, at, event, facts })
     if (entries.length > MAX_ENTRIES) entries.shift()
     for (const { listener } of watchers.values()) listener()
@@ -55,7 +55,7 @@ export function createLiveLog(
 
   // Whether the same was revoked a moment ago; from now on it was.
   const isRepeated = (key: string): boolean => {
-    const now = performance.now()
+    const now = monotonicNow()
     for (const [known, at] of seenAt) {
       if (now - at < SAME_WITHIN_MS && seenAt.size <= 10 * MAX_ENTRIES) break
       seenAt.delete(known)

@@ -11,6 +11,7 @@ import {
   type RotationOptions,
   type SessionStore,
   type StoredSession,
+  systemClock,
 } from 'tokenlib/kit'
 import type { RevocationStore } from 'tokenlib'
 import type { Clock } from 'tokenlib/kit'
@@ -63,7 +64,7 @@ export async function withFixture(
 ): Promise<void> {
   // Letters and digits only: a place may become a file, a schema or a part of a key.
   const place = `test${crypto.randomUUID().replaceAll('-', '')}`
-  const startedAt = Date.now()
+  const startedAt = systemClock()
   let shift = 0
   const now: Clock = () => startedAt + shift
   const opened: RevocationStore[] = []

@@ -1,3 +1,4 @@
+import { systemClock } from 'tokenlib/kit'
 import { type Command, type CommandCall, readText, STORE_OPTIONS, writeJson } from '../command.js'
 import { parseTimeout } from '../connect.js'
 import { closeInTime } from '../driver.js'
@@ -88,7 +89,7 @@ async function report(
   application: Application | null,
 ): Promise<number> {
   const { terminal, values, env } = call
-  const runtime = { nodeVersion: process.versions.node, nodeEnv: configuration.nodeEnv, now: Date.now() }
+  const runtime = { nodeVersion: process.versions.node, nodeEnv: configuration.nodeEnv, now: systemClock() }
   const facts =
     application &&
     (await readApplication(application.inspection, configuration.isProduction, parseTimeout(call)))

@@ -1,3 +1,5 @@
+import { monotonicNow, systemClock } from 'tokenlib/kit'
+
 /** How long calls took, in milliseconds. */
 export interface Latency {
   readonly samples: number
@@ -19,9 +21,9 @@ export async function measureLatency(call: () => Promise<unknown>): Promise<Late
   await call()
   const times: number[] = []
   for (let sample = 0; sample < SAMPLES; sample++) {
-    const start = performance.now()
+    const start = monotonicNow()
     await call()
-    times.push(performance.now() - start)
+    times.push(monotonicNow() - start)
   }
   const sorted = times.toSorted((a, b) => a - b)
   return {
@@ -35,10 +37,10 @@ export async function measureLatency(call: () => Promise<unknown>): Promise<Late
 export async function measureClock(readTime: () => Promise<number>): Promise<ClockDifference> {
   let best: ClockDifference | null = null
   for (let sample = 0; sample < 5; sample++) {
-    const start = performance.now()
-    const before = Date.now()
+    const start = monotonicNow()
+    const before = systemClock()
     const time = await readTime()
-    const uncertaintyMs = (performance.now() - start) / 2
+    const uncertaintyMs = (monotonicNow() - start) / 2
     if (best === null || uncertaintyMs < best.uncertaintyMs) {
       best = { differenceMs: round(time - before - uncertaintyMs), uncertaintyMs: round(uncertaintyMs) }
     }

@@ -1,5 +1,6 @@
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { systemClock } from 'tokenlib/kit'
 import { inspectSqlite } from 'tokenlib/sqlite'
 import type { SqliteProbe } from '../opened-store.js'
 import type { PruningFacts } from './check-store.js'
@@ -43,7 +44,7 @@ export async function readSqlite(probe: SqliteProbe, path: string, prefix: strin
     }
   }
   const version = first(`SELECT version FROM ${tables.meta} WHERE id = 1`)
-  const now = Math.floor(Date.now())
+  const now = Math.floor(systemClock())
   const ended = first(`SELECT count(*) AS ended, min(until) AS oldest FROM (
     SELECT until FROM ${tables.revocations} WHERE until <= ${now}
     UNION ALL SELECT until FROM ${tables.sessions} WHERE until <= ${now})`)

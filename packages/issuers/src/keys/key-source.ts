@@ -9,6 +9,7 @@ import {
   type Jwk,
   type Kind,
   kindOf,
+  monotonicNow,
   type OptionKinds,
   parseDuration,
   parseOptions,
@@ -103,7 +104,7 @@ function between(minimum: number, maximum: number): Kind<Duration> {
 /** Creates the keys of an issuer for one manager. Nothing is requested before a key is needed. */
 export type CreateKeys = (emit: SourceContext['emit'], runtime?: KeyRuntime) => SourceKeys
 
-const RUNTIME: KeyRuntime = { now: () => performance.now(), isWorkerd: IS_WORKERD }
+const RUNTIME: KeyRuntime = { now: monotonicNow, isWorkerd: IS_WORKERD }
 
 /**
  * The keys of an issuer from their source; `undefined` means discovery at the issuer.

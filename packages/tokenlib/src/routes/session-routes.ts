@@ -41,10 +41,25 @@ export type {
 export type SessionRoute = Route
 
 /** The routes of sessions, together and one by one. All of them are bound functions. */
-export interface SessionRoutes
-  extends MountableRoutes, Readonly<Record<Exclude<RouteName, 'endSession'>, SessionRoute>> {
+export interface SessionRoutes extends MountableRoutes {
+  /** `POST login` */
+  readonly login: SessionRoute
+  /** `POST refresh` */
+  readonly refresh: SessionRoute
+  /** `POST logout` */
+  readonly logout: SessionRoute
+  /** `POST logout-everywhere` */
+  readonly logoutEverywhere: SessionRoute
+  /** `GET session` */
+  readonly session: SessionRoute
+  /** `GET sessions` */
+  readonly sessions: SessionRoute
   /** `DELETE sessions/:id` */
   readonly endSession: (request: Request, id: string) => Promise<Response>
+  /** `DELETE sessions` */
+  readonly endOtherSessions: SessionRoute
+  /** `POST step-up` */
+  readonly stepUp: SessionRoute
 }
 
 type Answer = (parts: RouteParts, request: Request, id: string) => Promise<Response>
@@ -60,7 +75,6 @@ const ANSWERS: Readonly<Record<RouteName, Answer>> = {
   endOtherSessions: answerEndOtherSessions,
   stepUp: answerStepUp,
 }
-const NAMES = Object.keys(ANSWERS) as readonly RouteName[]
 
 /**
  * Routes for login, refresh, logout and the list of sessions. Mount them with the `mount` of an adapter.
@@ -80,6 +94,7 @@ export function createSessionRoutes<Input extends object, Output extends object,
   if (options.describeUser !== undefined) internalsOf(tokens).setDescribeUser(options.describeUser)
   const accessTokenRequired = tokens.require({ issuer: 'own' })
   const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
+  const all = Object.keys(ANSWERS) as readonly RouteName[]
   // Checks its method itself: mounted by an application for GET, a route would need no CSRF value.
   const create = (names: readonly RouteName[]): Route<[id?: string]> => {
     const methods = names.map((name) => [
@@ -90,7 +105,7 @@ export function createSessionRoutes<Input extends object, Output extends object,
       createErrorAnswer(parts, error),
     )
   }
-  const single = Object.fromEntries(NAMES.map((name) => [name, create([name])])) as Record<
+  const single = Object.fromEntries(all.map((name) => [name, create([name])])) as Record<
     RouteName,
     Route<[id?: string]>
   >
@@ -101,9 +116,9 @@ export function createSessionRoutes<Input extends object, Output extends object,
   const router = createRouter({
     path,
     routes: Object.fromEntries(
-      NAMES.map((name) => [
+      all.map((name) => [
         `/${ROUTES[name].path}`,
-        create(NAMES.filter((other) => ROUTES[other].path === ROUTES[name].path)),
+        create(all.filter((other) => ROUTES[other].path === ROUTES[name].path)),
       ]),
     ),
     find(rest) {
