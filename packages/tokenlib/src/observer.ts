@@ -23,7 +23,7 @@ export type CheckKind =
 /** What came of a check. */
 export interface TokenCheck {
   readonly kind: CheckKind
-  /** `fast` for a token that was known and let pass at once, without a promise. */
+  /** `fast` for a token that passed at once, without a promise. */
   readonly lane: 'fast' | 'recipe'
   /**
    * `anonymous`: there was no token, and none is needed. `unavailable`: the store or the keys were, so the request was

@@ -5,15 +5,15 @@ import type { Authenticator } from './authenticate.js'
 import { reportOnce } from './observe-check.js'
 import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
 
-/** Lets a request pass at once whose header was seen before. */
+/** Lets a request pass at once, if nothing has to be waited for. */
 export interface FastLane {
   /** The name of the header, in lower case. */
   readonly headerName: string
   /**
    * What the policy gives for the access token in a header value that the request carries once, or `null`.
    *
-   * `null` refuses nothing: the request has to be authenticated. Only that the token is genuine is remembered. Time,
-   * issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
+   * `null` refuses nothing: the request has to be authenticated. At most, it is remembered that the token is genuine.
+   * Time, issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
    */
   pass(header: string | null): TokenPayload | TokenWithHeader | null
   /** Whoever lets a request pass reports it, if there are any: not each lane, since all of a route must let it pass. */
@@ -40,19 +40,18 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
   return {
     headerName: settings.reading.headerKey,
     pass(header) {
-      if (header === null) return null
-      const known = verifier.recall(header)
-      // A refresh token has to be presented to its session.
-      if (known === undefined || known.payload.type !== 'access') return null
-      const now = clock()
-      const { source } = known
-      if (!source.keys.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
-        return null
-      if (!isFrom(source.issuer, policy) || !satisfies(known.claims, policy, now)) return null
-      if (policy.skipRevocation === true) return toPolicyValue(known, policy)
       // A callback is asked once for a request, which only its authentication can see to.
-      if (blocklist.callback !== null) return null
-      return store === null || store.isUnrevokedNow(known) ? toPolicyValue(known, policy) : null
+      const checksRevocation = policy.skipRevocation !== true
+      if (header === null || (checksRevocation && blocklist.callback !== null)) return null
+      const now = clock()
+      const token = verifier.verifyHeader(header, now)
+      // A refresh token has to be presented to its session.
+      if (token === null || token.payload.type !== 'access') return null
+      const { source, signer, claims } = token
+      if (!source.keys.isTrusted(signer, now) || !isCurrent(claims, source.rules, now / 1000)) return null
+      if (!isFrom(source.issuer, policy) || !satisfies(claims, policy, now)) return null
+      const isUnrevoked = !checksRevocation || store === null || store.isUnrevokedNow(token)
+      return isUnrevoked ? toPolicyValue(token, policy) : null
     },
     observers,
     report(view, value) {

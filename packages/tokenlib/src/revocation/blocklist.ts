@@ -51,12 +51,8 @@ export interface RegisterTokenBlocklist<Payload = TokenPayload> {
 
 /** The one place that holds an application's callback; registering again replaces it. */
 export class Blocklist {
-  #callback: TokenBlocklistCallback | null = null
-
   /** Read once per check, so that a replacement never takes effect half-way through one. */
-  get callback(): TokenBlocklistCallback | null {
-    return this.#callback
-  }
+  callback: TokenBlocklistCallback | null = null
 
   /** A bound function: legacy decorators call it without `this`. */
   readonly register: RegisterTokenBlocklist = ((
@@ -66,12 +62,12 @@ export class Blocklist {
   ): unknown => {
     if (typeof second === 'string' || typeof second === 'symbol') {
       // The first argument is the class of a static method, and the prototype of an instance method.
-      this.#callback = parseCallback((third as PropertyDescriptor | undefined)?.value).bind(first)
+      this.callback = parseCallback((third as PropertyDescriptor | undefined)?.value).bind(first)
       return undefined
     }
     const callback = parseCallback(first)
     const context = isDecoratorContext(second) ? second : null
-    this.#callback = callback
+    this.callback = callback
     return context === null ? first : this.#bindLater(callback, context)
   }) as RegisterTokenBlocklist
 
@@ -79,7 +75,7 @@ export class Blocklist {
   // refuses. A check that does not exist yet would let everything through.
   #bindLater(callback: TokenBlocklistCallback, context: ClassMethodDecoratorContext): void {
     const register = (owner: unknown): void => {
-      this.#callback = callback.bind(owner)
+      this.callback = callback.bind(owner)
     }
     context.addInitializer(function (this: unknown) {
       register(this)

@@ -32,7 +32,7 @@ export interface KeyRing {
   /** Every key, those that are not trusted any more included; another list as soon as the keys are replaced. */
   readonly verifying: readonly BoundKey[]
   /** Whether a key of `verifying`, of now or of earlier, is still one and is not retired. */
-  isTrusted(key: BoundKey, now: number): boolean
+  readonly isTrusted: (key: BoundKey, now: number) => boolean
 }
 
 /** The configuration of the keys; `null` means not configured. */

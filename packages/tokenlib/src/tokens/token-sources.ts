@@ -1,15 +1,8 @@
-import { readBase64urlText } from '../encoding.js'
-import {
-  ConfigurationError,
-  KeysUnavailableError,
-  TokenDecodeError,
-  TokenIssuerError,
-  TokenSignatureError,
-} from '../errors.js'
-import { readJsonObject } from '../encoding.js'
+import { readBase64urlText, readJsonObject } from '../encoding.js'
+import { ConfigurationError, TokenDecodeError, TokenIssuerError } from '../errors.js'
 import { type BoundKey, readLowerSpelling } from './algorithms.js'
-import { type CompactJws, findSigner, parseCompact } from './compact.js'
-import type { JwsHeader, NodeKey } from './jose.js'
+import { type CompactJws, parseCompact } from './compact.js'
+import type { NodeKey } from './jose.js'
 import { isNonEmptyString } from './payload.js'
 import type { IssuerSource, SourceContext, TokenSource, TrustedIssuer } from './token-source.js'
 
@@ -190,33 +183,6 @@ export function parseUnverifiedJwt(token: unknown, maxLength: number): Unverifie
   const jws = parseCompact(token, maxLength)
   const text = readBase64urlText(jws.payload)
   return { jws, claims: text === null ? null : readJsonObject(text) }
-}
-
-/**
- * The key of a source that signed a JWT, or `TokenSignatureError`; `KeysUnavailableError` if the keys are not loaded. Pass
- * `isLoaded` if you have loaded them: a missing key is then unknown.
- */
-export function findSourceSigner(
-  { keys, issuer }: TokenSource,
-  header: JwsHeader,
-  jws: CompactJws,
-  { now, isLoaded }: { readonly now: number; readonly isLoaded: boolean },
-): BoundKey {
-  const found = keys.find(header, isLoaded)
-  if (found === null) {
-    // For the next call, and for ready(): otherwise a caller that cannot wait would never get a new key.
-    keys.loader?.prepare(header)
-    throw new KeysUnavailableError(
-      new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
-      undefined,
-      issuer,
-    )
-  }
-  if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
-  // Before the signature: a key may go on under another name.
-  const trusted = found.filter((key) => keys.isTrusted(key, now))
-  if (trusted.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
-  return findSigner(trusted, jws)
 }
 
 /**
