@@ -5,8 +5,8 @@ import { attach, readAttached, type RequestView } from '../http/view.js'
 import type { Position } from '../revocation/store.js'
 import { type Authenticator, authenticate, authenticateToken, nameScopes } from './authenticate.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
-import { createFastLane, type FastLane, passView } from './fast-lane.js'
-import { observeCheck, reportOnce } from './observe-check.js'
+import { createFastLane, type FastLane, reportOnce } from './fast-lane.js'
+import { observeCheck } from './observe-check.js'
 import {
   assertType,
   type CompiledPolicy,
@@ -56,20 +56,25 @@ async function checkRequest<Value>(
     if (observers.current !== null) lane?.report(view, known)
     return known as Value
   }
-  const run = (): Promise<VerifiedToken | null> =>
-    nameScopes(policy.routeScopes, async () =>
-      message === null ? authenticate(authenticator, view, policy) : message(policy),
-    )
-  const verified =
-    observers.current === null
-      ? await run()
-      : await observeCheck(observers, {
-          kind: message === null ? 'request' : 'message',
-          run,
-          readSubject,
-          report: (check) => reportOnce(observers, view, policy, check),
-        })
+  const verified = await observeCheck(observers, {
+    kind: message === null ? 'request' : 'message',
+    run: () =>
+      nameScopes(policy.routeScopes, async () =>
+        message === null ? authenticate(authenticator, view, policy) : message(policy),
+      ),
+    readSubject,
+    report: (check) => reportOnce(observers, view, policy, check),
+  })
   return verified && (toPolicyValue(verified, policy) as Value)
+}
+
+// A header that cannot be read is left to the authentication, which reports that.
+function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass']> {
+  try {
+    return lane.pass(view.header(lane.headerName))
+  } catch {
+    return null
+  }
 }
 
 /** Checks a message of a socket: its token is that of the handshake. */

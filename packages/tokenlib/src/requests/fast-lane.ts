@@ -1,8 +1,7 @@
-import { type TokenPayload, isCurrent } from '../tokens/payload.js'
-import type { Observers } from '../observer.js'
-import type { RequestView } from '../http/view.js'
+import { isCurrent, type TokenPayload } from '../tokens/payload.js'
+import { type Observers, reportCheck, type TokenCheck } from '../observer.js'
+import { attach, readAttached, type RequestReader, type RequestView } from '../http/view.js'
 import type { Authenticator } from './authenticate.js'
-import { reportOnce } from './observe-check.js'
 import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
 
 /** Lets a request pass at once, if nothing has to be waited for. */
@@ -20,15 +19,6 @@ export interface FastLane {
   readonly observers: Observers
   /** Reports that a request has passed with what `pass` returned. */
   report(view: RequestView, value: TokenPayload | TokenWithHeader): void
-}
-
-/** What the fast lane finds in a view. A header that cannot be read is left to the authentication, which reports that. */
-export function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass']> {
-  try {
-    return lane.pass(view.header(lane.headerName))
-  } catch {
-    return null
-  }
 }
 
 /** The fast lane of a policy, or `null` where an access token in the header is not the first that it looks for. */
@@ -62,3 +52,56 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
 }
 
 const PASSED = { kind: 'request', lane: 'fast', outcome: 'accepted', code: null, durationMs: null } as const
+
+/** Whether a request passes every lane; their values are added to `found`. Never throws: an error is for the recipe. */
+export type PassLanes<Source> = (source: Source, found?: unknown[]) => boolean
+
+/** Sends the requests of a route through its lanes; `null` if one of its dependencies has none. */
+export function createPass<Source>(
+  lanes: readonly FastLane[] | null,
+  reader: RequestReader<Source>,
+): PassLanes<Source> {
+  if (lanes === null) return () => false
+  return (source, found) => {
+    try {
+      let reports: (() => void)[] | null = null
+      for (const lane of lanes) {
+        const value = lane.pass(reader.readHeader(source, lane.headerName))
+        if (value === null) return false
+        found?.push(value)
+        if (lane.observers.current !== null) {
+          ;(reports ??= []).push(() => lane.report(reader.toView(source), value))
+        }
+      }
+      // Not before the last has let it pass: otherwise the recipe checks, and reports, all of them.
+      if (reports !== null) for (const report of reports) report()
+      // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
+      if (reader.readMethod !== undefined) {
+        const method = reader.readMethod(source)
+        if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
+      }
+      return true
+    } catch {
+      return false
+    }
+  }
+}
+
+/**
+ * Reports the check of a dependency, once for each request.
+ *
+ * The fast lane keeps nothing for a request, so two middlewares with one dependency may both check it.
+ */
+export function reportOnce(
+  observers: Observers,
+  view: RequestView,
+  policy: CompiledPolicy,
+  check: TokenCheck,
+): void {
+  const { current } = observers
+  if (current === null || readAttached(view, policy) === REPORTED) return
+  attach(view, policy, REPORTED)
+  reportCheck(current, check)
+}
+
+const REPORTED = Symbol('reported')
