@@ -102,7 +102,9 @@ function assertField(name: keyof TokenConfigFields, value: unknown): void {
 }
 
 /** Throws `ConfigurationError` unless a manager was given a configuration. */
-export function assertConfig(options: { readonly config?: TokenConfig } | undefined): void {
+export function assertConfig<Options extends { readonly config?: TokenConfig }>(
+  options: Options | undefined,
+): asserts options is Options {
   // By shape: the configuration may come from another copy of this package.
   if (typeof options?.config?.hasLocation === 'function') return
   throw new ConfigurationError(

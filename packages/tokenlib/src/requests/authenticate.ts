@@ -7,7 +7,6 @@ import { assertCsrf } from '../http/csrf.js'
 import { missingToken, readCookieHeader, readToken, type RequestToken } from '../http/read-token.js'
 import { attach, readAttached, type RequestView } from '../http/view.js'
 import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
-import type { Position } from '../revocation/store.js'
 import type { ClientReader, SessionClientOptions } from '../revocation/session-options.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
 import type { Clock } from '../time.js'
@@ -74,7 +73,6 @@ export async function authenticateToken(
   token: string,
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
-  atLeast?: Position,
 ): Promise<VerifiedToken> {
   const { settings, verifier } = authenticator
   let verified: VerifiedToken | undefined
@@ -100,7 +98,7 @@ export async function authenticateToken(
     assertFresh(verified.claims, policy, now)
     assertScopes(payload, policy)
     if (policy.skipRevocation !== true)
-      await assertUnrevokedOnce(authenticator, token, verified, policy, origin, atLeast)
+      await assertUnrevokedOnce(authenticator, token, verified, policy, origin)
     return verified
   } catch (error) {
     const client = origin === null ? {} : { request: origin.view }
@@ -171,7 +169,7 @@ export async function assertUnrevoked(
   token: string,
   verified: VerifiedToken,
   origin: CallbackOrigin,
-  atLeast?: Position,
+  { atLeast }: Pick<CompiledPolicy, 'atLeast'> = {},
 ): Promise<void> {
   // Read once, so that a replacement never takes effect half-way through a check.
   const { callback } = blocklist
@@ -210,13 +208,12 @@ async function assertUnrevokedOnce(
   verified: VerifiedToken,
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
-  atLeast: Position | undefined,
 ): Promise<void> {
   const { store, blocklist } = authenticator
   if (store === null && blocklist.callback === null) return
   const findings = findingsOf(authenticator, token, origin?.view)
   const from = { location: origin?.found.location ?? null, view: origin?.view ?? null }
-  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, atLeast))
+  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, policy))
   const sessions = store?.sessions ?? null
   if (sessions === null || verified.payload.type !== 'refresh' || policy.isRotation === true) return
   if (policy.isInspection === true) return sessions.assertUnused(verified)

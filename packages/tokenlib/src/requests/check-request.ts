@@ -2,7 +2,6 @@ import type { TokenPayload, TokenType } from '../tokens/payload.js'
 import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
 import { type OptionKinds, ownFlag, parseOptions } from '../options.js'
 import { attach, readAttached, type RequestView } from '../http/view.js'
-import type { Position } from '../revocation/store.js'
 import { type Authenticator, authenticate, authenticateToken, nameScopes } from './authenticate.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
 import { createFastLane, type FastLane, reportOnce } from './fast-lane.js'
@@ -97,14 +96,13 @@ export function checkToken(
   authenticator: Authenticator,
   policy: CompiledPolicy,
   token: string,
-  atLeast?: Position,
 ): Promise<VerifiedToken> {
   const { observers, settings } = authenticator
   return observeCheck(observers, {
     kind: policy.isInspection === true ? 'inspection' : 'token',
     run: () =>
       nameScopes(policy.routeScopes, async () =>
-        authenticateToken(authenticator, settings.reading.toCanonical(token), policy, null, atLeast),
+        authenticateToken(authenticator, settings.reading.toCanonical(token), policy, null),
       ),
     readSubject,
   })

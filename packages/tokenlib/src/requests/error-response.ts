@@ -203,12 +203,6 @@ export type FormatError = (refusal: RefusalDetails) => object
 /** The JSON body of a refusal. */
 export type ErrorBody = Readonly<Record<string, unknown>>
 
-/** Throws `TypeError` unless `formatError` is a function, `null` or `undefined`. */
-export function assertFormatError(formatError: FormatError | null | undefined): void {
-  if (formatError === null || formatError === undefined || typeof formatError === 'function') return
-  throw new TypeError('formatError must be a function')
-}
-
 /** The body for the client. If `formatError` fails, it is the standard body: a 401 must not become a 500. */
 export function formatBody(formatError: FormatError | null | undefined, refusal: RefusalDetails): ErrorBody {
   if (formatError === null || formatError === undefined) return refusal.body

@@ -180,8 +180,10 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
   if (invalid === null) return
   if (invalid === 'exp') throw new TokenExpiredError(claims.exp as number)
   if (invalid === 'age') throw new TokenExpiredError((claims.iat as number) + (rules.maxAge as number))
-  if (invalid === 'missing')
-    throw new TokenDecodeError(`Token claim "${readMissing(claims, rules)}" is missing`)
+  if (invalid === 'missing') {
+    const required = rules.maxAge === null ? rules.requiredClaims : ['iat', ...rules.requiredClaims]
+    throw new TokenDecodeError(`Token claim "${readMissingClaim(claims, required)}" is missing`)
+  }
   if (invalid === 'nbf' || invalid === 'iat') throw new TokenNotYetValidError(claims[invalid] as number)
   if (invalid === 'iss') throw new TokenIssuerError()
   if (invalid === 'aud') throw new TokenAudienceError()
@@ -222,11 +224,6 @@ function readInvalidClaim(
   return rules.requiredClaims.length > 0 && readMissingClaim(claims, rules.requiredClaims) !== null
     ? 'missing'
     : null
-}
-
-function readMissing(claims: StandardClaims, { requiredClaims, maxAge }: ClaimRules): string {
-  const isWithoutAge = maxAge !== null && claims.iat === undefined
-  return (isWithoutAge ? 'iat' : readMissingClaim(claims, requiredClaims)) ?? ''
 }
 
 /** The first of the names that the claims do not have, or have as `null`; `null` if none is missing. */
