@@ -1,5 +1,5 @@
 import { isTokenError, RevokedTokenError, SessionMismatchError } from '../errors.js'
-import type { TokenPayload, TokenType } from '../tokens/payload.js'
+import type { TokenPayload } from '../tokens/payload.js'
 import type { TokenEmitter } from '../events.js'
 import type { Observers } from '../observer.js'
 import { readCookieValues } from '../http/credentials.js'
@@ -46,8 +46,7 @@ export async function authenticate(
   policy: CompiledPolicy,
 ): Promise<VerifiedToken | null> {
   const found = await findToken(authenticator, view, policy)
-  if (found === null) return null
-  return authenticateToken(authenticator, found.token, policy, { view, found })
+  return found && authenticateToken(authenticator, found.token, policy, { view, found })
 }
 
 /** The token in a request, not checked, or `null` for none where the policy allows that. */
@@ -126,22 +125,17 @@ function assertOneSession(
   if (sid === undefined || source.issuer !== null || !reading.locations[other].includes('cookies')) return
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[other])
   const isOther = (value: string): boolean => {
-    // An expired access token still shows its session; an expired refresh token belongs to a session that is over.
-    const session = readSession(verifier, reading.toCanonical(value), other, now())
-    return session !== null && session !== sid
+    try {
+      // An expired access token still shows its session; an expired refresh token belongs to a session that is over.
+      const token = verifier.verify(reading.toCanonical(value), now(), other === 'access')
+      const isOurs = token.source.issuer === null && token.claims.type === other
+      return isOurs && token.claims.sid !== undefined && token.claims.sid !== sid
+    } catch (error) {
+      if (isTokenError(error)) return false
+      throw error
+    }
   }
   if (values.length > MAX_COOKIE_VALUES || values.some(isOther)) throw new SessionMismatchError()
-}
-
-// The session of a token of our own, or `null` for whatever else is in a cookie.
-function readSession(verifier: TokenVerifier, token: string, type: TokenType, now: number): string | null {
-  try {
-    const { claims, source } = verifier.verify(token, now, type === 'access')
-    return source.issuer === null && claims.type === type ? (claims.sid ?? null) : null
-  } catch (error) {
-    if (isTokenError(error)) return null
-    throw error
-  }
 }
 
 /**
