@@ -44,7 +44,7 @@ export interface RequireToken<Payload> {
   (policy: TokenPolicy): TokenDependency<Payload | null>
 }
 
-/** Dependencies that are those of another manager for each request. */
+/** The dependencies of the manager that is chosen for each request. */
 export interface ManagerChoice<Payload, Subject = unknown> {
   readonly tokenRequired: TokenDependency<Payload>
   readonly accessTokenRequired: TokenDependency<Payload>

@@ -4,7 +4,7 @@ import { TokenDecodeError } from '../errors.js'
 const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
 
 /**
- * The credential of one scheme in an `Authorization` value, or `null` when there is none of that scheme.
+ * The credential of one scheme in an `Authorization` value, or `null`.
  *
  * What follows the scheme is returned as it is: whether it is a token is for the verifier to say.
  */
@@ -39,7 +39,7 @@ function readCredential(credential: string, scheme: string): string | null {
 /** The value of a cookie, or `null`; two different values under one name are refused. */
 export function readCookie(header: string | null, name: string): string | null {
   const [value, ...others] = readCookieValues(header, name)
-  // Which of two comes first is up to whoever set the other one, a sub-domain for example (RFC 6265 §8.6).
+  // A subdomain can set a second one and decide which comes first (RFC 6265 §8.6).
   if (others.length > 0)
     throw new TokenDecodeError(`The request carries the cookie "${name}" with different values`)
   return value || null
@@ -51,7 +51,7 @@ export function readCookieValues(header: string | null, name: string): readonly 
   return [...new Set(header.split(';').flatMap((pair) => readPair(pair, name) ?? []))]
 }
 
-// Undecoded and unquoted: a token is the same in every encoding, and percent signs and quotes are no part of one.
+// Undecoded and unquoted: a token contains neither percent signs nor quotes.
 function readPair(pair: string, name: string): string | null {
   const equals = pair.indexOf('=')
   return equals !== -1 && trimBlanks(pair.slice(0, equals)) === name

@@ -18,7 +18,7 @@ export class RequestToken {
   /** The type of token that was looked for; the token itself has not been opened. */
   declare readonly type: TokenType
   declare readonly location: TokenLocation
-  /** The CSRF header beside a cookie token, when the method needs one; a form is not read for it. */
+  /** The CSRF header of a cookie token, if the method needs one; a form is not read for it. */
   declare readonly csrf: string | null
 
   constructor(token: string, type: TokenType, location: TokenLocation, csrf: string | null = null) {
@@ -56,7 +56,7 @@ export interface ReadingRules {
   readonly toCanonical: (token: string) => string
 }
 
-/** When and where a cookie token needs a CSRF value beside it. */
+/** When a cookie token needs a CSRF value, and where that is. */
 export interface CsrfRules {
   readonly protect: boolean
   /** In upper case. */
@@ -180,7 +180,7 @@ function assertLength(what: string, text: string, { maxLength }: Pick<ReadingRul
     throw new TokenDecodeError(`The ${what} is longer than ${maxLength} characters`)
 }
 
-/** Whether a cookie token in this request needs a CSRF value beside it. */
+/** Whether a cookie token in this request needs a CSRF value. */
 export function needsCsrf(view: RequestView, rules: CsrfRules): boolean {
   return rules.protect && (view.method === '' || rules.methods.has(view.method.toUpperCase()))
 }

@@ -76,10 +76,10 @@ function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass'
   }
 }
 
-/** Checks a message of a socket: its token is that of the handshake. */
+/** Checks a message of a socket, which uses the token of the handshake. */
 type MessageCheck = (policy: CompiledPolicy) => VerifiedToken
 
-/** Makes a view that of a message, for the dependencies of one manager. */
+/** Makes the dependencies of one manager check a view as a message of a socket. */
 export function setMessageCheck(authenticator: Authenticator, view: RequestView, check: MessageCheck): void {
   attach(view, setMessageCheck, { authenticator, check })
 }
@@ -135,7 +135,7 @@ function readSubject({ payload }: VerifiedToken): string {
   return payload.sub
 }
 
-/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
+/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` for nothing. */
 export type SubjectGetter<Subject, Payload = TokenPayload> = (
   uid: string,
   payload: Payload,

@@ -19,7 +19,7 @@ export type Dependencies<Values> = {
   readonly [Name in keyof Values]: Dependency<Values[Name]> & Answering<Values[Name]>
 }
 
-/** What a dependency must be beside a function, so that one whose value is always `undefined` does not compile. */
+/** Makes a dependency whose value is always `undefined` a compile error. */
 export type Answering<Value> = [Value] extends [never]
   ? unknown
   : 0 extends 1 & Value
@@ -47,7 +47,7 @@ export type DependencyValues<Dependencies> = {
 export interface DependencyParts<Value> {
   /** `null` for one that always has to wait. */
   readonly lane: FastLane | null
-  /** The type of token it needs; `null` where that is not its own demand. */
+  /** The type of token it needs; `null` if another dependency decides that. */
   readonly type: TokenType | 'any' | null
   /** The scopes that give access to what it guards. */
   readonly scopes: readonly string[]
@@ -79,13 +79,9 @@ export function createDependency<Value>(parts: DependencyParts<Value>): TokenDep
   return dependency
 }
 
-/** The type of token that dependencies need: that of the first that is known, else `access`. */
+/** The type of token that dependencies need, according to the first that says so; `access` otherwise. */
 export function requiredTokenType(dependencies: readonly Dependency<unknown>[]): TokenType | 'any' {
-  for (const dependency of dependencies) {
-    const type = ownDependencies.get(dependency)?.type ?? null
-    if (type !== null) return type
-  }
-  return 'access'
+  return dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.type ?? [])[0] ?? 'access'
 }
 
 /** The scopes that dependencies of this library demand together. */
@@ -95,7 +91,7 @@ export function requiredScopes(dependencies: readonly Dependency<unknown>[]): re
 
 /** Several dependencies that a request must pass. */
 export interface Enforcer<Source> {
-  /** Whether the request passes all of them at once. `false` refuses nothing: `enforce` decides. Never throws. */
+  /** Whether the request passes all of them synchronously. `false` refuses nothing: `enforce` decides. Never throws. */
   passesNow(source: Source): boolean
   /** Rejects unless every dependency passes; they run in the order they are written. */
   enforce(source: Source): Promise<void>
@@ -121,7 +117,7 @@ export function createEnforcer<Source>(
 
 /** Named dependencies whose values a handler receives. */
 export interface Injector<Source, Values> {
-  /** The values, if all of them are known at once. `null` refuses nothing: `resolve` decides. Never throws. */
+  /** The values, if all of them are known synchronously. `null` refuses nothing: `resolve` decides. Never throws. */
   resolveNow(source: Source): Values | null
   /** The values; the dependencies run in the order they are written. */
   resolve(source: Source): Promise<Values>
@@ -174,7 +170,7 @@ function toCalls(
   return dependencies.map(callDependency)
 }
 
-/** Calls a dependency, whoever wrote it, and checks what it returns; `TypeError` for what is no function. */
+/** Calls any dependency and checks what it returns; `TypeError` for a value that is not a function. */
 export function callDependency<Value>(
   dependency: Dependency<Value>,
 ): (request: RequestSource) => Promise<Value> {

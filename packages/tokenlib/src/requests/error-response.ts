@@ -119,7 +119,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   REFRESH_SUPERSEDED: { status: 409 },
   SESSION_MISMATCH: INVALID_TOKEN,
   SUBJECT_NOT_FOUND: INVALID_TOKEN,
-  // RFC 9470 §3: the token is good, but the log-in behind it is too old.
+  // RFC 9470 §3: the token is good, but the login behind it is too old.
   FRESH_TOKEN_REQUIRED: { status: 401, error: 'insufficient_user_authentication' },
   INSUFFICIENT_SCOPE: { status: 403, error: 'insufficient_scope' },
   SESSION_LIMIT_REACHED: { status: 403, isFinal: true },
@@ -173,7 +173,7 @@ function toPlain(message: string): string {
 export interface RefusalDetails {
   /** The status of the response. */
   readonly status: number
-  /** The code for programs: that of the error, or of the session routes. */
+  /** The code for programs, from the error or the session routes. */
   readonly code: string
   /** The text for people. */
   readonly message: string

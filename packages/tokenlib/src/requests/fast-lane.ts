@@ -4,7 +4,7 @@ import { attach, readAttached, type RequestReader, type RequestView } from '../h
 import type { Authenticator } from './authenticate.js'
 import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
 
-/** Lets a request pass at once, if nothing has to be waited for. */
+/** Lets a request pass synchronously, if nothing has to be waited for. */
 export interface FastLane {
   /** The name of the header, in lower case. */
   readonly headerName: string
@@ -15,7 +15,7 @@ export interface FastLane {
    * Time, issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
    */
   pass(header: string | null): TokenPayload | TokenWithHeader | null
-  /** Whoever lets a request pass reports it, if there are any: not each lane, since all of a route must let it pass. */
+  /** If there are any, a request is reported once every lane of its route has let it pass. */
   readonly observers: Observers
   /** Reports that a request has passed with what `pass` returned. */
   report(view: RequestView, value: TokenPayload | TokenWithHeader): void

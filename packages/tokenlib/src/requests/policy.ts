@@ -41,7 +41,7 @@ export interface TokenPolicy {
   readonly fresh?: boolean | Duration
   /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
-  /** At least one of these is needed, beside all of `scopes`. */
+  /** At least one of these is needed, in addition to all of `scopes`. */
   readonly anyScope?: readonly string[]
   /** Whose tokens are accepted: `own`, or the `issuer` of one or more of the manager's issuers. Default: all of them. */
   readonly issuer?: string | readonly string[]
@@ -55,7 +55,7 @@ export interface TokenPolicy {
   readonly skipRevocation?: boolean
 }
 
-/** Asks for the header of the token beside its payload. */
+/** Asks for the header of the token along with its payload. */
 export interface WithHeader {
   readonly withHeader: true
 }
@@ -90,11 +90,7 @@ export interface ParsedPolicy extends Omit<RequirePolicy & VerifyOptions, 'issue
 
 type PolicyKinds = OptionKinds<RequirePolicy & VerifyOptions>
 
-/**
- * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
- *
- * `kinds` are those of the fields that `owner` takes.
- */
+/** A checked copy of a policy of `owner`, or `TypeError`: a misspelled demand must not open a route. */
 export function parsePolicy(
   given: RequirePolicy & VerifyOptions,
   owner = 'require()',
@@ -273,7 +269,7 @@ export function demandsFresh({ fresh }: ParsedPolicy): boolean {
   return fresh !== undefined && fresh !== false
 }
 
-// Our own fresh tokens are made at the login. Those of other issuers may be made later: `auth_time` has the login.
+// Our own fresh tokens are made at the login. Tokens of other issuers may be made later: `auth_time` has the login.
 function readLoginTime(claims: StandardClaims & { readonly auth_time?: unknown }): number {
   const { iat = 0, auth_time: authTime } = claims
   return typeof authTime === 'number' ? Math.min(authTime, iat) : iat

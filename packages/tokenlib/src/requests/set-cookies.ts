@@ -10,7 +10,7 @@ export { parseSetCookie } from 'cookie-es'
 
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.
 const MAX_COOKIE_BYTES = 4096
-// RFC 6265bis §5.5: no cookie lives longer than 400 days, that of a token without expiry included.
+// RFC 6265bis §5.5: no cookie lives longer than 400 days, even if its token never expires.
 const MAX_COOKIE_AGE = 400 * 86_400
 
 interface Configured {

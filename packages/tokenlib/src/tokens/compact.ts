@@ -160,11 +160,8 @@ export type UnverifiedClaims = Readonly<Record<string, unknown>> & {
 }
 
 /**
- * The header and the claims of a JWT whose signature is NOT verified, for logs and tools. Never use them to decide what
- * a request may do: anybody can write such a token.
- *
- * Throws `TokenDecodeError` for what is no signed JWT in compact form, and for what is larger or nested deeper than a
- * verifier accepts.
+ * The header and the claims of a JWT whose signature is NOT verified, for logs and tools; `TokenDecodeError` if it is not
+ * a compact signed JWT or too large. Never use them to decide what a request may do: anybody can write such a token.
  */
 export function decodeWithoutVerifying(token: string): DecodedToken {
   const jws = parseCompact(token, DEFAULT_MAX_TOKEN_LENGTH)

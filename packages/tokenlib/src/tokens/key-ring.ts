@@ -38,7 +38,7 @@ export interface KeyRing {
 /** The configuration of the keys; `null` means not configured. */
 export interface KeySources {
   readonly JWT_ALGORITHM: Algorithm
-  /** The algorithms accepted beside `JWT_ALGORITHM`. */
+  /** The algorithms accepted besides `JWT_ALGORITHM`. */
   readonly JWT_DECODE_ALGORITHMS: Algorithm | readonly Algorithm[] | null
   readonly JWT_SECRET_KEY: SecretMaterial | null
   readonly JWT_PREVIOUS_SECRET_KEY: SecretMaterial | null
@@ -158,7 +158,7 @@ function createPublicRing(sources: KeySources, algorithms: readonly Algorithm[])
   return createFixedRing(signing, verifying)
 }
 
-/** Whether two keys belong together. Node does not check that of the two parts of a private key; a signature shows it. */
+/** Whether two keys belong together: Node does not check that the parts of a private key do, so a signature is made. */
 export function isKeyPair(signing: BoundKey, verifying: BoundKey): boolean {
   const input = 'tokenlib key check'
   try {

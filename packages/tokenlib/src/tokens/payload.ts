@@ -41,7 +41,7 @@ export interface StandardClaims {
   readonly par?: string
   /** When this refresh token was created, by the store's clock; epoch milliseconds. */
   readonly sat?: number
-  /** Whether cookies of the session outlive the browser session; without it, the configuration says so. */
+  /** Whether cookies of the session outlive the browser session; without it, the configuration decides. */
   readonly remember?: boolean
 }
 
@@ -191,7 +191,7 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
 
 /**
  * Throws `ProofRequiredError` for a token that is bound to a key (RFC 7800 §3.1), whatever its `cnf` is: without a proof of
- * possession, whoever has stolen the token could use it.
+ * possession, anyone who has stolen the token could use it.
  */
 export function assertUnbound(claims: Readonly<Record<string, unknown>>): void {
   if (claims['cnf'] !== undefined) throw new ProofRequiredError()
