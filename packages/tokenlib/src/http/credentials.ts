@@ -11,6 +11,9 @@ const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
 export function readBearer(header: string | null, scheme: string): string | null {
   if (header === null) return null
   if (scheme === '') return trimBlanks(header) || null
+  // What nearly every request has: one credential of the scheme, in the usual case, and one space.
+  const rest = header.startsWith(`${scheme} `) ? header.slice(scheme.length + 1) : ''
+  if (rest !== '' && !rest.includes(' ') && !rest.includes('\t') && !rest.includes(',')) return rest
   const found = splitCredentials(header).flatMap((credential) => readCredential(credential, scheme) ?? [])
   if (found.length > 1) throw new TokenDecodeError(`The request carries more than one ${scheme} credential`)
   return found[0] ?? null

@@ -62,7 +62,7 @@ const ownDependencies = new WeakMap<Dependency<unknown>, OwnDependency>()
 
 /** A dependency that does its work once per request, however often and wherever it is used. */
 export function createDependency<Value>(parts: DependencyParts<Value>): TokenDependency<Value> {
-  const runOnce = async (request: RequestSource, lane: FastLane | null): Promise<Value> => {
+  const runOnce = (request: RequestSource, lane: FastLane | null): Promise<Value> => {
     const view = toRequestView(request)
     const known = readAttached(view, parts) as Promise<Value> | undefined
     if (known !== undefined) return known
@@ -71,7 +71,7 @@ export function createDependency<Value>(parts: DependencyParts<Value>): TokenDep
     return result
   }
   const dependency = (request: RequestSource): Promise<Value> => {
-    const result = runOnce(request, parts.lane)
+    const result = (async () => runOnce(request, parts.lane))()
     started?.push(result)
     return result
   }

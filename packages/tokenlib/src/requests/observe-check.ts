@@ -1,4 +1,11 @@
-import { type CheckKind, type Observers, reportCheck, type TokenCheck, toRefusal } from '../observer.js'
+import {
+  type CheckKind,
+  type Observers,
+  reportCheck,
+  type TokenCheck,
+  type TokenObserver,
+  toRefusal,
+} from '../observer.js'
 import { monotonicNow } from '../time.js'
 
 /** A check that is to be reported. */
@@ -11,16 +18,19 @@ export interface ObservedCheck<Value> {
   readonly report?: (check: TokenCheck) => void
 }
 
-/** Does a check, and reports it where somebody observes. */
-export async function observeCheck<Value>(
-  { current }: Observers,
+/** Does a check, and reports it if somebody observes. Without observers it is the check itself. */
+export function observeCheck<Value>({ current }: Observers, check: ObservedCheck<Value>): Promise<Value> {
+  return current === null ? check.run() : runObserved(current, check)
+}
+
+async function runObserved<Value>(
+  observers: readonly TokenObserver[],
   { kind, run, readSubject, report }: ObservedCheck<Value>,
 ): Promise<Value> {
-  if (current === null) return run()
   const startedAt = monotonicNow()
   const end = (result: Pick<TokenCheck, 'outcome' | 'code' | 'sub'>): void => {
     const check = { kind, lane: 'recipe', durationMs: monotonicNow() - startedAt, ...result } as const
-    if (report === undefined) reportCheck(current, check)
+    if (report === undefined) reportCheck(observers, check)
     else report(check)
   }
   let value: Value
