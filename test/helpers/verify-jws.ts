@@ -5,8 +5,7 @@ import {
   TOKEN_TYPES,
 } from '../../packages/tokenlib/src/tokens/compact.js'
 import type { KeyRing } from '../../packages/tokenlib/src/tokens/key-ring.js'
-import { createOwnSource } from '../../packages/tokenlib/src/tokens/token-source.js'
-import { findSourceSigner } from '../../packages/tokenlib/src/tokens/token-sources.js'
+import { createOwnSource, findSourceSigner } from '../../packages/tokenlib/src/tokens/token-source.js'
 
 const RULES = { leeway: 0, issuers: [], audience: [], requiredClaims: [], maxAge: null }
 

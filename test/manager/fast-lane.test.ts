@@ -1,7 +1,8 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test, vi } from 'vitest'
 import {
   ConfigurationError,
+  type TrustedIssuer,
   TokenConfig,
   type TokenConfigOptions,
   TokenManager,
@@ -16,6 +17,7 @@ import type { NodeRequest } from '../../packages/tokenlib/src/http/node-view.js'
 import { nodeRequestReader } from '../../packages/tokenlib/src/http/request-source.js'
 import { defineStore, type RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
 
 /** A Node request with these headers, names and values in turn. */
@@ -57,6 +59,37 @@ function createLane({ options = {}, store, clock = createClock() }: Setting = {}
   return { tokens, clock, learn, create }
 }
 
+/** An issuer with keys that are known, the manager that makes its tokens, and a count of verifications. */
+function createIssuer(clock: ReturnType<typeof createClock>) {
+  const config = new TokenConfig({
+    JWT_ALGORITHM: 'EdDSA',
+    JWT_PRIVATE_KEY: generateKeyPairSync('ed25519').privateKey,
+    JWT_ENCODE_ISSUER: 'https://id.example',
+    JWT_ENCODE_AUDIENCE: 'api',
+  })
+  const maker = new TokenManager({ config, clock })
+  const trusted = trustIssuer({
+    issuer: 'https://id.example',
+    audience: 'api',
+    keys: maker.keys.jwks(),
+    profile: 'tokenlib',
+    subjectPrefix: '',
+  })
+  const verified = vi.fn()
+  const issuer: TrustedIssuer = {
+    ...trusted,
+    connect(manager) {
+      const source = trusted.connect(manager)
+      const find: typeof source.keys.find = (...given) => {
+        verified()
+        return source.keys.find(...given)
+      }
+      return { ...source, keys: { ...source.keys, find } }
+    },
+  }
+  return { issuer, maker, verified }
+}
+
 const PASSES = { isFast: true, outcome: 'ok' }
 const slow = (outcome: string) => ({ isFast: false, outcome })
 
@@ -69,13 +102,65 @@ test('a header that was seen before passes at once, and its payload is that of t
 })
 
 test.each<[string, (token: string) => NodeRequest, string]>([
-  ['a token that was never seen', (token) => bearer(token), 'ok'],
   ['no header', () => toRequest(), 'TOKEN_MISSING'],
   ['garbage', () => toRequest('Authorization', 'Bearer x'), 'TOKEN_INVALID'],
 ])('%s takes the recipe', async (_what, toGiven, outcome) => {
   const { tokens } = createLane()
   const token = tokens.createAccessToken({ uid: 'ada' })
   expect(await ask(tokens.accessTokenRequired, toGiven(token))).toEqual(slow(outcome))
+})
+
+describe('a token that was never seen', () => {
+  test('is verified at once, and passes', async () => {
+    const { tokens } = createLane()
+    const request = bearer(tokens.createAccessToken({ uid: 'ada' }))
+    expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
+  })
+
+  test.each<[string, object, (token: string) => string, string]>([
+    ['forged', {}, (token) => `${token.slice(0, -3)}AAA`, 'TOKEN_SIGNATURE_INVALID'],
+    ['expired', { expiresIn: 10 }, (token) => token, 'TOKEN_EXPIRED'],
+    ['without the scope', {}, (token) => token, 'INSUFFICIENT_SCOPE'],
+    ['revoked', { scopes: ['read'] }, (token) => token, 'TOKEN_REVOKED'],
+  ])('is verified once, and refused by the recipe, if it is %s', async (_what, given, change, outcome) => {
+    const clock = createClock()
+    const store = createMemoryStore({ clock })
+    const { issuer, maker, verified } = createIssuer(clock)
+    const config = new TokenConfig({ JWT_SECRET_KEY: `${SECRET}-of-another-manager` })
+    const tokens = new TokenManager({ config, clock, store, issuers: [issuer] })
+    const token = change(maker.createAccessToken({ uid: 'ada' }, given))
+    await tokens.revoke.user('ada')
+    clock.seconds += 30
+    const rejected = vi.fn()
+    tokens.on('rejected', rejected)
+    expect(await ask(tokens.require({ scopes: ['read'] }), bearer(token))).toEqual(slow(outcome))
+    expect(verified).toHaveBeenCalledTimes(1)
+    expect(rejected).toHaveBeenCalledTimes(1)
+  })
+
+  test('is left to the recipe if a schema has to be called, which happens once', async () => {
+    const validate = vi.fn((value: unknown) => ({ value: value as object }))
+    const claims = { '~standard': { version: 1, vendor: 'test', validate } } as const
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const tokens = new TokenManager({ config, clock: createClock(), claims })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    validate.mockClear()
+    expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
+    expect(validate).toHaveBeenCalledTimes(1)
+  })
+
+  test('is verified anew after the keys were replaced', async () => {
+    const clock = createClock()
+    const config = new TokenConfig({})
+    const create = (secret: string) =>
+      new TokenManager({ config, clock, keys: [{ kid: secret.slice(0, 3), algorithm: 'HS256', secret }] })
+    const tokens = create(SECRET)
+    const other = `new-${SECRET}`
+    const request = () => bearer(create(other).createAccessToken({ uid: 'ada' }))
+    expect(await ask(tokens.accessTokenRequired, request())).toEqual(slow('TOKEN_SIGNATURE_INVALID'))
+    tokens.keys.set([{ kid: 'new', algorithm: 'HS256', secret: other }])
+    expect(await ask(tokens.accessTokenRequired, request())).toEqual(PASSES)
+  })
 })
 
 describe('no authority is remembered', () => {
@@ -415,9 +500,9 @@ describe('policies', () => {
     expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(PASSES)
   })
 
-  test('a cache of size 0 has no fast lane', async () => {
+  test('a cache of size 0 has one that verifies every time', async () => {
     const { tokens, create } = createLane({ options: { JWT_VERIFIED_CACHE_SIZE: 0 } })
-    expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(slow('ok'))
+    expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(PASSES)
   })
 })
 

@@ -50,8 +50,6 @@ test('the fast lane gives the same value as the recipe', async () => {
   const token = create()
   const dependencies = { both: tokens.require({ withHeader: true }), payload: tokens.accessTokenRequired }
   const injector = createInjector(dependencies, fetchRequestReader)
-  expect(injector.resolveNow(withBearer(token))).toBeNull()
-  for (let times = 0; times < 2; times++) await tokens.verify(token)
   const fast = injector.resolveNow(withBearer(token))
   expect(fast).toEqual(await injector.resolve(withBearer(token)))
   expect(fast).toMatchObject({ both: EXPECTED, payload: { sub: 'ada' } })

@@ -44,7 +44,7 @@ export interface RequireToken<Payload> {
   (policy: TokenPolicy): TokenDependency<Payload | null>
 }
 
-/** Dependencies that are those of another manager for each request. */
+/** The dependencies of the manager that is chosen for each request. */
 export interface ManagerChoice<Payload, Subject = unknown> {
   readonly tokenRequired: TokenDependency<Payload>
   readonly accessTokenRequired: TokenDependency<Payload>
@@ -76,13 +76,11 @@ export function chooseManager<Manager extends ChoosableManager>(
   DependencyValue<Manager['getCurrentSubject']>
 > {
   if (typeof select !== 'function') throw new TypeError('chooseManager() takes a function of the request')
-  // The key of what was chosen, at the view of each request.
-  const key = {}
   const choose = (view: RequestView): Promise<ChoosableManager> => {
-    const known = readAttached(view, key) as Promise<ChoosableManager> | undefined
+    const known = readAttached(view, choose) as Promise<ChoosableManager> | undefined
     if (known !== undefined) return known
     const chosen = (async () => parseManager(await select(view)))()
-    attach(view, key, chosen)
+    attach(view, choose, chosen)
     return chosen
   }
 
@@ -103,14 +101,12 @@ export function chooseManager<Manager extends ChoosableManager>(
     // A misspelled demand is an error now, and not with the first request.
     const checked = parsePolicy(policy)
     const made = new WeakMap<ChoosableManager, Dependency<unknown>>()
-    const choose = (manager: ChoosableManager): Dependency<unknown> => {
-      const known = made.get(manager)
-      if (known !== undefined) return known
-      const dependency = manager.require(checked)
+    const read = (manager: ChoosableManager): Dependency<unknown> => {
+      const dependency = made.get(manager) ?? manager.require(checked)
       made.set(manager, dependency)
       return dependency
     }
-    return createChoice(checked.type ?? 'access', choose, toRouteScopes(checked))
+    return createChoice(checked.type ?? 'access', read, toRouteScopes(checked))
   }
 
   const choice: ManagerChoice<unknown> = {
@@ -124,8 +120,7 @@ export function chooseManager<Manager extends ChoosableManager>(
     async getTokenFromRequest(request, options = {}) {
       const checked = parseReadOptions(options)
       const view = toRequestView(request)
-      const manager = await choose(view)
-      return manager.getTokenFromRequest(view, checked)
+      return (await choose(view)).getTokenFromRequest(view, checked)
     },
   }
   return Object.freeze(choice) as ReturnType<typeof chooseManager<Manager>>

@@ -4,13 +4,13 @@ import type { TokenPayload } from './tokens/payload.js'
 import type { OwnKey } from './tokens/own-key.js'
 import type { TrustedIssuer } from './tokens/token-source.js'
 import { ConfigurationError } from './errors.js'
-import { assertOptions, type OptionNames } from './options.js'
+import { callable, type Kind, kindOf, type OptionKinds, parseOptions } from './options.js'
 import type { RevocationStore } from './revocation/store.js'
 import type { ReadClientIp } from './revocation/session-client.js'
 import type { Clock, Duration } from './time.js'
 import { assertConfig, type TokenConfig } from './config/config.js'
 import type { DescribeUser } from './sessions/describe-user.js'
-import { assertFormatError, type FormatError } from './requests/error-response.js'
+import type { FormatError } from './requests/error-response.js'
 import type { SubjectGetter } from './requests/check-request.js'
 
 /** The options of a `TokenManager`. */
@@ -37,19 +37,22 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly randomBytes?: RandomBytes
 }
 
-const MANAGER_OPTIONS: OptionNames<TokenManagerOptions<object, object, unknown>> = {
-  config: true,
-  claims: true,
-  store: true,
-  subjectGetter: true,
-  describeUser: true,
-  clientIp: true,
-  keys: true,
-  signTimeout: true,
-  issuers: true,
-  formatError: true,
-  clock: true,
-  randomBytes: true,
+// Most are checked where they are used, with an error of their own.
+const given: Kind<never> = kindOf('given', () => true)
+
+const MANAGER_OPTIONS: Record<keyof TokenManagerOptions<object, object, unknown>, Kind<never>> = {
+  config: given,
+  claims: given,
+  store: given,
+  subjectGetter: callable<never>(),
+  describeUser: given,
+  clientIp: given,
+  keys: given,
+  signTimeout: given,
+  issuers: given,
+  formatError: callable<never>(),
+  clock: callable<never>(),
+  randomBytes: callable<never>(),
 }
 const MEANT_OPTIONS = {
   revocation: 'store',
@@ -59,24 +62,18 @@ const MEANT_OPTIONS = {
   readIp: 'clientIp',
 }
 
-/** Throws `TypeError` for unknown options, and `ConfigurationError` for options that cannot work. */
-export function assertManagerOptions(
-  options:
-    | {
-        readonly config?: TokenConfig
-        readonly claims?: unknown
-        readonly issuers?: unknown
-        readonly formatError?: FormatError | undefined
-      }
-    | undefined,
-): void {
+/** The options, or `TypeError` for unknown names and wrong values; `ConfigurationError` for what cannot work. */
+export function parseManagerOptions<Input extends object, Output extends object, Subject>(
+  options: TokenManagerOptions<Input, Output, Subject> | undefined,
+): TokenManagerOptions<Input, Output, Subject> {
+  const kinds: OptionKinds<TokenManagerOptions<Input, Output, Subject>> = MANAGER_OPTIONS
   // Unknown names first: they are often the configuration under another name.
-  if (options !== undefined) assertOptions('new TokenManager()', options, MANAGER_OPTIONS, MEANT_OPTIONS)
-  assertConfig(options)
+  const parsed = options && parseOptions('new TokenManager()', options, kinds, MEANT_OPTIONS)
+  assertConfig(parsed)
   // Before the keys: a manager whose issuers are no list would be told to set a secret.
-  if (options?.issuers !== undefined && !Array.isArray(options.issuers)) {
+  if (parsed.issuers !== undefined && !Array.isArray(parsed.issuers)) {
     throw new ConfigurationError('issuers must be a list: new TokenManager({ config, issuers: [issuer] })')
   }
-  if (options?.claims !== undefined) assertSchema(options.claims)
-  assertFormatError(options?.formatError)
+  if (parsed.claims !== undefined) assertSchema(parsed.claims)
+  return parsed
 }

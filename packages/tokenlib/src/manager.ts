@@ -3,9 +3,8 @@ import { resolveSettings } from './config/settings.js'
 import { createEmitter, type TokenEmitter, type TokenEventName, type TokenListener } from './events.js'
 import { readToken, type RequestToken } from './http/read-token.js'
 import { type RequestSource, toRequestView } from './http/request-source.js'
-import { assertManagerOptions, type TokenManagerOptions } from './manager-options.js'
+import { parseManagerOptions, type TokenManagerOptions } from './manager-options.js'
 import { createObservers, type TokenObserver } from './observer.js'
-import { parseOptions } from './options.js'
 import { settleQuietly } from './runtime.js'
 import type { Authenticator } from './requests/authenticate.js'
 import {
@@ -26,7 +25,6 @@ import {
   type TokenWithHeader,
   toPolicyValue,
   VERIFY_OPTIONS,
-  VERIFY_POLICY_NAMES,
   type VerifyOptions,
   type WithHeader,
 } from './requests/policy.js'
@@ -35,8 +33,7 @@ import { createBlocklist, type RegisterTokenBlocklist } from './revocation/block
 import { connectStore } from './revocation/connect-store.js'
 import { createClientReader } from './revocation/session-client.js'
 import { createUserDescriber } from './sessions/describe-user.js'
-import { type ManagerHealth, readHealth } from './sessions/internals.js'
-import { exposeInternals } from './sessions/internals.js'
+import { exposeInternals, type ManagerHealth, readHealth } from './sessions/internals.js'
 import { createLogout, type Logout } from './sessions/logout.js'
 import { createRevoke, type Revoke } from './sessions/revoke.js'
 import { createSessions, type Sessions } from './sessions/sessions.js'
@@ -97,33 +94,33 @@ export class TokenManager<
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
   constructor(options: TokenManagerOptions<Input, Output, Subject>) {
-    assertManagerOptions(options)
-    const { config, claims = null, store: given = null, issuers = [], keys, signTimeout } = options
-    const { clock = systemClock, randomBytes = systemRandom, describeUser, formatError = null } = options
+    const given = parseManagerOptions(options)
+    const { config, claims = null, store: storage = null, issuers = [], keys, signTimeout } = given
+    const { clock = systemClock, randomBytes = systemRandom, describeUser, formatError = null } = given
     const emitter = createEmitter()
     const { emit } = emitter
     const now = createCheckedClock(clock)
     const settings = resolveSettings(config, { schema: claims, issuers, emit, keys, signTimeout, now })
     const blocklist = createBlocklist()
-    const clients = createClientReader(options.clientIp)
+    const clients = createClientReader(given.clientIp)
     const users = createUserDescriber()
     if (describeUser !== undefined) users.register(describeUser)
 
     const parts = { now, random: randomBytes, emit, observers: createObservers(), clients }
-    const store = given === null ? null : connectStore(given, { ...parts, ...settings.store })
+    const store = storage === null ? null : connectStore(storage, { ...parts, ...settings.store })
     const authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
     const maker = createTokenMaker({ ...parts, settings, store })
     this.config = config
     this.#authenticator = authenticator
     this.#emitter = emitter
     this.#maker = maker
-    this.#subjectGetter = options.subjectGetter ?? null
+    this.#subjectGetter = given.subjectGetter ?? null
     this.sessions = createSessions({ authenticator, maker, users })
     this.logout = createLogout(authenticator)
     this.revoke = createRevoke(authenticator, emitter)
     this.keys = createKeys(settings.keys, settings.setKeys, now)
     this.sockets = createSockets(authenticator)
-    exposeInternals(this, { config, formatError, authenticator, maker, users, store: given })
+    exposeInternals(this, { config, formatError, authenticator, maker, users, store: storage })
 
     this.tokenRequired = this.require({ type: 'any' })
     this.accessTokenRequired = this.require({ type: 'access' })
@@ -187,10 +184,8 @@ export class TokenManager<
     token: string,
     policy: VerifyOptions & Partial<WithHeader> = {},
   ): Promise<PolicyValue<TokenPayload<Output>>> {
-    const { atLeast, ...demands } = parseOptions('verify()', policy, VERIFY_OPTIONS)
-    const { settings } = this.#authenticator
-    const compiled = preparePolicy(settings, demands, 'verify()', VERIFY_POLICY_NAMES)
-    const verified = await checkToken(this.#authenticator, compiled, token, atLeast)
+    const compiled = preparePolicy(this.#authenticator.settings, policy, 'verify()', VERIFY_OPTIONS)
+    const verified = await checkToken(this.#authenticator, compiled, token)
     return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
   }
 

@@ -108,7 +108,9 @@ export const tokenConfig: Kind<TokenConfig> = kindOf(
 )
 
 /** Throws `ConfigurationError` unless a manager was given a configuration. */
-export function assertConfig(options: { readonly config?: TokenConfig } | undefined): void {
+export function assertConfig<Options extends { readonly config?: TokenConfig }>(
+  options: Options | undefined,
+): asserts options is Options {
   if (tokenConfig.isValid(options?.config)) return
   throw new ConfigurationError(
     'TokenManager needs a config: new TokenManager({ config: new TokenConfig({ … }) })',

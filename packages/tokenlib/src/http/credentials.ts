@@ -1,35 +1,22 @@
 import { TokenDecodeError } from '../errors.js'
 
-const SPACE = 0x20
-
 // RFC 9110 §11.4: a scheme, then spaces, then its credentials.
 const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
 
 /**
- * The credential of one scheme in an `Authorization` value, or `null` when there is none of that scheme.
+ * The credential of one scheme in an `Authorization` value, or `null`.
  *
  * What follows the scheme is returned as it is: whether it is a token is for the verifier to say.
  */
 export function readBearer(header: string | null, scheme: string): string | null {
   if (header === null) return null
   if (scheme === '') return trimBlanks(header) || null
-  if (isPlain(header, scheme)) return header.slice(scheme.length + 1)
+  // What nearly every request has: one credential of the scheme, in the usual case, and one space.
+  const rest = header.startsWith(`${scheme} `) ? header.slice(scheme.length + 1) : ''
+  if (rest !== '' && !rest.includes(' ') && !rest.includes('\t') && !rest.includes(',')) return rest
   const found = splitCredentials(header).flatMap((credential) => readCredential(credential, scheme) ?? [])
   if (found.length > 1) throw new TokenDecodeError(`The request carries more than one ${scheme} credential`)
   return found[0] ?? null
-}
-
-// What nearly every request has: one credential of the scheme, in the usual case, and one space.
-function isPlain(header: string, scheme: string): boolean {
-  for (let at = 0; at < scheme.length; at++) {
-    if (header.charCodeAt(at) !== scheme.charCodeAt(at)) return false
-  }
-  return (
-    header.charCodeAt(scheme.length) === SPACE &&
-    header.charCodeAt(scheme.length + 1) > SPACE &&
-    header.charCodeAt(header.length - 1) > SPACE &&
-    !header.includes(',')
-  )
 }
 
 // Several credentials may share a header, or several headers a name: both arrive here joined with commas. What
@@ -48,15 +35,14 @@ function splitCredentials(header: string): string[] {
 
 // RFC 9110 §11.1: the scheme is case-insensitive.
 function readCredential(credential: string, scheme: string): string | null {
-  if (credential.charCodeAt(scheme.length) !== SPACE) return null
-  if (credential.slice(0, scheme.length).toLowerCase() !== scheme.toLowerCase()) return null
-  return trimBlanks(credential.slice(scheme.length)) || null
+  const name = credential.slice(0, scheme.length + 1).toLowerCase()
+  return name === `${scheme.toLowerCase()} ` ? trimBlanks(credential.slice(name.length)) || null : null
 }
 
 /** The value of a cookie, or `null`; two different values under one name are refused. */
 export function readCookie(header: string | null, name: string): string | null {
   const [value, ...others] = readCookieValues(header, name)
-  // Which of two comes first is up to whoever set the other one, a sub-domain for example (RFC 6265 §8.6).
+  // A subdomain can set a second one and decide which comes first (RFC 6265 §8.6).
   if (others.length > 0)
     throw new TokenDecodeError(`The request carries the cookie "${name}" with different values`)
   return value || null
@@ -68,7 +54,7 @@ export function readCookieValues(header: string | null, name: string): readonly 
   return [...new Set(header.split(';').flatMap((pair) => readPair(pair, name) ?? []))]
 }
 
-// Undecoded and unquoted: a token is the same in every encoding, and percent signs and quotes are no part of one.
+// Undecoded and unquoted: a token contains neither percent signs nor quotes.
 function readPair(pair: string, name: string): string | null {
   const equals = pair.indexOf('=')
   return equals !== -1 && trimBlanks(pair.slice(0, equals)) === name

@@ -1,8 +1,8 @@
 import type { StandardClaims } from '../tokens/payload.js'
-import { isEqualConstantTime } from '../encoding.js'
+import { isEqualConstantTime, isJsonObject } from '../encoding.js'
 import { CsrfError, MissingCsrfTokenError } from '../errors.js'
 import { isForm } from './body.js'
-import { type CsrfRules, needsCsrf, readHeader, type ReadingRules, type RequestToken } from './read-token.js'
+import { needsCsrf, readHeader, type ReadingRules, type RequestToken } from './read-token.js'
 import type { RequestView } from './view.js'
 
 /**
@@ -28,25 +28,20 @@ export async function assertCsrf(
   }
   const mayBeInForm = found.csrf === null && csrf.checkForm && isForm(readHeader(view, 'content-type', rules))
   const sent = mayBeInForm ? await readField(view, csrf.fieldName) : found.csrf
-  assertValue(sent, claims, csrf)
-}
-
-async function readField(view: RequestView, name: string): Promise<string | null> {
-  const body = await view.body()
-  const field =
-    typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? body[name as never] : null
-  return typeof field === 'string' ? field : null
-}
-
-function assertValue(sent: string | null, claims: Pick<StandardClaims, 'csrf'>, rules: CsrfRules): void {
   if (sent === null || sent === '') {
-    const field = rules.checkForm ? ` or the form field ${rules.fieldName}` : ''
+    const field = csrf.checkForm ? ` or the form field ${csrf.fieldName}` : ''
     throw new MissingCsrfTokenError(
-      `A cookie token needs its CSRF value in the ${rules.headerName} header${field}`,
+      `A cookie token needs its CSRF value in the ${csrf.headerName} header${field}`,
     )
   }
   if (claims.csrf === undefined) throw new CsrfError('The token carries no CSRF value')
   if (!isEqualConstantTime(sent, claims.csrf)) throw new CsrfError()
+}
+
+async function readField(view: RequestView, name: string): Promise<string | null> {
+  const body = await view.body()
+  const field = isJsonObject(body) && Object.hasOwn(body, name) ? body[name] : null
+  return typeof field === 'string' ? field : null
 }
 
 /** Whether the browser says that a request comes from one of these origins, or from the application's own. */

@@ -74,20 +74,16 @@ export function readSingleHeader({ headers, rawHeaders }: NodeRequest, name: str
 }
 
 function readHeader(request: NodeRequest, name: string): string | null {
+  const single = readSingleHeader(request, name)
+  if (single !== null) return single
   const { headers, rawHeaders = [] } = request
-  return readSingleHeader(request, name) ?? gatherHeader(headers, rawHeaders, name.toLowerCase())
-}
-
-function gatherHeader(
-  headers: NodeRequest['headers'],
-  rawHeaders: readonly string[],
-  name: string,
-): string | null {
-  const values = namedValues(headers, name)
+  const key = name.toLowerCase()
+  // A Node server lowers every name itself; a plain object may spell them in any case, and one of them twice.
+  const values = Object.keys(headers).flatMap((each) => (isNamed(each, key) ? (headers[each] ?? []) : []))
   if (values.length === 0) return null
-  if (name === 'cookie') return joinValues(values, '; ')
+  if (key === 'cookie') return joinValues(values, '; ')
   // Of several Authorization headers Node keeps only the first; the raw ones show that there were more.
-  const raw = rawValues(rawHeaders, name)
+  const raw = rawHeaders.filter((_, at) => at % 2 === 1 && isNamed(rawHeaders[at - 1] as string, key))
   return joinValues(raw.length > values.length ? raw : values, ', ')
 }
 
@@ -102,19 +98,6 @@ function joinValues(values: readonly string[], separator: string): string {
   return values.join(separator)
 }
 
-// A Node server lowers every name itself; a plain object may spell them in any case, and one of them twice.
-function namedValues(headers: NodeRequest['headers'], name: string): string[] {
-  return Object.keys(headers).flatMap((key) => (isNamed(key, name) ? (headers[key] ?? []) : []))
-}
-
-function rawValues(rawHeaders: readonly string[], name: string): string[] {
-  const values: string[] = []
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    if (isNamed(rawHeaders[at] as string, name)) values.push(rawHeaders[at + 1] as string)
-  }
-  return values
-}
-
 // The length first: lowering every name of every request would take longer than all the rest.
 function isNamed(key: string, name: string): boolean {
   return key.length === name.length && key.toLowerCase() === name
@@ -125,7 +108,7 @@ async function readStream(request: NodeRequest & IncomingStream): Promise<unknow
   return bytes === null ? undefined : parseBody(readHeader(request, 'content-type'), bytes)
 }
 
-// Takes the whole body and puts it back before the stream notices its end: whoever reads next finds it untouched.
+// Takes the whole body and puts it back before the stream notices its end: the next reader finds it untouched.
 // A body that turns out to be too large is put back as well.
 function peek(stream: IncomingStream): Promise<Uint8Array | null> {
   return new Promise((resolve) => {
@@ -156,13 +139,18 @@ interface IncomingStream extends Readable {
 function isReadable(request: NodeRequest): request is NodeRequest & IncomingStream {
   const stream = request as Partial<IncomingStream>
   if (typeof stream.complete !== 'boolean' || stream.readableDidRead !== false) return false
-  const contentType = readHeader(request, 'content-type')
-  return (isJson(contentType) || isUrlEncoded(contentType)) && hasSmallBody(request)
+  return (
+    hasReadableType(request) && (isChunked(request) || isSmallBody(readHeader(request, 'content-length')))
+  )
 }
 
-function hasSmallBody(request: NodeRequest): boolean {
-  const isChunked = readHeader(request, 'transfer-encoding') !== null
-  return isChunked || isSmallBody(readHeader(request, 'content-length'))
+function hasReadableType(request: NodeRequest): boolean {
+  const contentType = readHeader(request, 'content-type')
+  return isJson(contentType) || isUrlEncoded(contentType)
+}
+
+function isChunked(request: NodeRequest): boolean {
+  return readHeader(request, 'transfer-encoding') !== null
 }
 
 /** A request that has Node's own in `raw` and reads the body itself, as Fastify's does. */
@@ -205,8 +193,6 @@ function isParsedLater({ raw, body }: WrappedRequest): boolean {
   if (body !== undefined || raw.readableDidRead || !/^(?:POST|PUT|PATCH|DELETE)$/.test(raw.method ?? '')) {
     return false
   }
-  const contentType = readHeader(raw, 'content-type')
-  const hasBody =
-    Number(readHeader(raw, 'content-length')) > 0 || readHeader(raw, 'transfer-encoding') !== null
-  return hasBody && (isJson(contentType) || isUrlEncoded(contentType))
+  const hasBody = Number(readHeader(raw, 'content-length')) > 0 || isChunked(raw)
+  return hasBody && hasReadableType(raw)
 }

@@ -18,7 +18,7 @@ export class RequestToken {
   /** The type of token that was looked for; the token itself has not been opened. */
   declare readonly type: TokenType
   declare readonly location: TokenLocation
-  /** The CSRF header beside a cookie token, when the method needs one; a form is not read for it. */
+  /** The CSRF header of a cookie token, if the method needs one; a form is not read for it. */
   declare readonly csrf: string | null
 
   constructor(token: string, type: TokenType, location: TokenLocation, csrf: string | null = null) {
@@ -56,7 +56,7 @@ export interface ReadingRules {
   readonly toCanonical: (token: string) => string
 }
 
-/** When and where a cookie token needs a CSRF value beside it. */
+/** When a cookie token needs a CSRF value, and where that is. */
 export interface CsrfRules {
   readonly protect: boolean
   /** In upper case. */
@@ -105,12 +105,7 @@ const READERS: Readonly<Record<Exclude<TokenLocation, 'json'>, TokenReader>> = {
   query: readQueryToken,
 }
 
-/** The token in the configured header, or `null`. */
-export function readHeaderToken(
-  view: RequestView,
-  type: TokenType,
-  rules: ReadingRules,
-): RequestToken | null {
+function readHeaderToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
   const token = readBearer(readHeader(view, rules.headerKey, rules), rules.headerType)
   return token === null ? null : new RequestToken(rules.toCanonical(token), type, 'headers')
 }
@@ -136,8 +131,7 @@ async function readJsonToken(
   return new RequestToken(rules.toCanonical(token), type, 'json')
 }
 
-/** The token in the configured query parameter, or `null`. */
-export function readQueryToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
+function readQueryToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
   assertLength('URL', view.url, rules)
   const [url = ''] = view.url.split('#', 1)
   const start = url.indexOf('?')
@@ -172,8 +166,8 @@ export function readCookieHeader(
 
 /** The `Cookie` header that has taken the place of the one a request came with, or `null`. */
 export function readReplacedCookies(source: object): string | null {
-  const view = readAttached(source, rememberView)
-  return view === undefined ? null : ((readAttached(view as RequestView, replaceCookies) as string) ?? null)
+  const view = readAttached(source, rememberView) as RequestView | undefined
+  return ((view && readAttached(view, replaceCookies)) as string | undefined) ?? null
 }
 
 /** Replaces the cookies of a request for everything that reads its tokens from now on. */
@@ -186,32 +180,27 @@ function assertLength(what: string, text: string, { maxLength }: Pick<ReadingRul
     throw new TokenDecodeError(`The ${what} is longer than ${maxLength} characters`)
 }
 
-/** Whether a cookie token in this request needs a CSRF value beside it. */
+/** Whether a cookie token in this request needs a CSRF value. */
 export function needsCsrf(view: RequestView, rules: CsrfRules): boolean {
   return rules.protect && (view.method === '' || rules.methods.has(view.method.toUpperCase()))
 }
 
 /** The error for a request without a token; it names every place that was looked at. */
 export function missingToken(places: readonly TokenPlace[], rules: ReadingRules): MissingTokenError {
-  const tried = [...new Set(places.map((place) => describe(place, rules)))].join(', ')
+  const tried = places.map(({ type, location }) => {
+    const names = {
+      headers: `the ${rules.headerName} header`,
+      cookies: `the cookie ${rules.cookieName[type]}`,
+      json: `${rules.jsonKey[type]} of the JSON body`,
+      query: `${rules.queryName} of the query string`,
+    }
+    return names[location]
+  })
   return new MissingTokenError(
-    tried === ''
+    tried.length === 0
       ? 'No token found: no location is read'
-      : `No token found in the request (looked in ${tried})`,
+      : `No token found in the request (looked in ${[...new Set(tried)].join(', ')})`,
   )
-}
-
-function describe({ type, location }: TokenPlace, rules: ReadingRules): string {
-  switch (location) {
-    case 'headers':
-      return `the ${rules.headerName} header`
-    case 'cookies':
-      return `the cookie ${rules.cookieName[type]}`
-    case 'json':
-      return `${rules.jsonKey[type]} of the JSON body`
-    case 'query':
-      return `${rules.queryName} of the query string`
-  }
 }
 
 // The subprotocol under which a client sends its token: `new WebSocket(url, ['bearer', token])`.
@@ -237,9 +226,12 @@ export function readUpgradeToken(
 ): UpgradeToken | null {
   const plain = readQueryToken(view, type, rules) ?? readHeaderToken(view, type, rules)
   if (plain !== null) return { token: plain, protocol: null }
-  const offered = readProtocolToken(view, rules)
-  if (offered !== null) {
-    return { token: new RequestToken(rules.toCanonical(offered), type, 'headers'), protocol: BEARER_PROTOCOL }
+  // RFC 6455 §11.3.4: the offered subprotocols are one list; the token is the one after "bearer".
+  const offered = (readHeader(view, 'sec-websocket-protocol', rules) ?? '').split(',').map(trimBlanks)
+  const at = offered.findIndex((name) => name.toLowerCase() === BEARER_PROTOCOL)
+  const offer = at === -1 ? null : readBearer(`${BEARER_PROTOCOL} ${offered[at + 1] ?? ''}`, BEARER_PROTOCOL)
+  if (offer !== null) {
+    return { token: new RequestToken(rules.toCanonical(offer), type, 'headers'), protocol: BEARER_PROTOCOL }
   }
   const cookie =
     origins.length === 0 ? null : readCookie(readCookieHeader(view, rules), rules.cookieName[type])
@@ -248,11 +240,4 @@ export function readUpgradeToken(
     throw new CsrfError('The handshake comes from another origin')
   }
   return { token: new RequestToken(rules.toCanonical(cookie), type, 'cookies'), protocol: null }
-}
-
-// RFC 6455 §11.3.4: the offered subprotocols are one list; the token is the one after "bearer".
-function readProtocolToken(view: RequestView, rules: ReadingRules): string | null {
-  const offered = (readHeader(view, 'sec-websocket-protocol', rules) ?? '').split(',').map(trimBlanks)
-  const at = offered.findIndex((name) => name.toLowerCase() === BEARER_PROTOCOL)
-  return at === -1 ? null : readBearer(`${BEARER_PROTOCOL} ${offered[at + 1] ?? ''}`, BEARER_PROTOCOL)
 }

@@ -62,7 +62,7 @@ export function createRefreshed(
   return refreshed
 }
 
-/** The cookies of a refresh that a response does not set itself: those of a login or a logout are newer. */
+/** The cookies of a refresh that a response does not set itself: a login or a logout is newer. */
 export function selectCookies({ headers }: ImplicitRefresh, own: readonly string[]): readonly string[] {
   const names = new Set(own.map(readCookieName))
   return headers

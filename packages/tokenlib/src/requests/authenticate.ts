@@ -1,5 +1,5 @@
 import { isTokenError, RevokedTokenError, SessionMismatchError } from '../errors.js'
-import type { TokenPayload, TokenType } from '../tokens/payload.js'
+import type { TokenPayload } from '../tokens/payload.js'
 import type { TokenEmitter } from '../events.js'
 import type { Observers } from '../observer.js'
 import { readCookieValues } from '../http/credentials.js'
@@ -7,7 +7,6 @@ import { assertCsrf } from '../http/csrf.js'
 import { missingToken, readCookieHeader, readToken, type RequestToken } from '../http/read-token.js'
 import { attach, readAttached, type RequestView } from '../http/view.js'
 import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
-import type { Position } from '../revocation/store.js'
 import type { ClientReader, SessionClientOptions } from '../revocation/session-client.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
 import type { Clock } from '../time.js'
@@ -47,8 +46,7 @@ export async function authenticate(
   policy: CompiledPolicy,
 ): Promise<VerifiedToken | null> {
   const found = await findToken(authenticator, view, policy)
-  if (found === null) return null
-  return authenticateToken(authenticator, found.token, policy, { view, found })
+  return found && authenticateToken(authenticator, found.token, policy, { view, found })
 }
 
 /** The token in a request, not checked, or `null` for none where the policy allows that. */
@@ -74,18 +72,17 @@ export async function authenticateToken(
   token: string,
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
-  atLeast?: Position,
 ): Promise<VerifiedToken> {
   const { settings, verifier } = authenticator
   let verified: VerifiedToken | undefined
   try {
     const startedAt = authenticator.now()
     const needsKeys = policy.isInspection === true || verifier.needsKeys(token, startedAt)
-    // To whoever asks about a token of somebody else, an answer is final.
+    // The caller of an introspection does not ask again.
     if (policy.isInspection === true) await verifier.loadCertainKeys(token, startedAt)
     else if (needsKeys) await verifier.loadKeys(token)
     verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys })
-    // Not the time before the keys were loaded: the token may have expired meanwhile.
+    // Not the time before the keys were loaded: the token may have expired since.
     const now = authenticator.now()
     const { payload } = verified
     assertIssuer(verified.source.issuer, policy)
@@ -100,7 +97,7 @@ export async function authenticateToken(
     assertFresh(verified.claims, policy, now)
     assertScopes(payload, policy)
     if (policy.skipRevocation !== true)
-      await assertUnrevokedOnce(authenticator, token, verified, policy, origin, atLeast)
+      await assertUnrevokedOnce(authenticator, token, verified, policy, origin)
     return verified
   } catch (error) {
     const client = origin === null ? {} : { request: origin.view }
@@ -115,8 +112,8 @@ const MAX_COOKIE_VALUES = 8
 /**
  * Throws `SessionMismatchError` if the cookie of the other type belongs to another session.
  *
- * A subdomain can set cookies for the whole domain, and so plant a token of its own beside the one that the visitor has
- * left. Nobody can tell which of the two is the visitor's. Tokens without a `sid`, and those of other issuers, are not
+ * A subdomain can set cookies for the whole domain, and so plant a token of its own next to the one that the visitor has
+ * left. Nobody can tell which of the two is the visitor's. Tokens without a `sid`, and tokens of other issuers, are not
  * compared.
  */
 function assertOneSession(
@@ -128,22 +125,17 @@ function assertOneSession(
   if (sid === undefined || source.issuer !== null || !reading.locations[other].includes('cookies')) return
   const values = readCookieValues(readCookieHeader(view, reading), reading.cookieName[other])
   const isOther = (value: string): boolean => {
-    // An expired access token still shows its session; an expired refresh token belongs to a session that is over.
-    const session = readSession(verifier, reading.toCanonical(value), other, now())
-    return session !== null && session !== sid
+    try {
+      // An expired access token still shows its session; an expired refresh token belongs to a session that is over.
+      const token = verifier.verify(reading.toCanonical(value), now(), other === 'access')
+      const isOurs = token.source.issuer === null && token.claims.type === other
+      return isOurs && token.claims.sid !== undefined && token.claims.sid !== sid
+    } catch (error) {
+      if (isTokenError(error)) return false
+      throw error
+    }
   }
   if (values.length > MAX_COOKIE_VALUES || values.some(isOther)) throw new SessionMismatchError()
-}
-
-// The session of a token of our own, or `null` for whatever else is in a cookie.
-function readSession(verifier: TokenVerifier, token: string, type: TokenType, now: number): string | null {
-  try {
-    const { claims, source } = verifier.verify(token, now, type === 'access')
-    return source.issuer === null && claims.type === type ? (claims.sid ?? null) : null
-  } catch (error) {
-    if (isTokenError(error)) return null
-    throw error
-  }
 }
 
 /**
@@ -171,7 +163,7 @@ export async function assertUnrevoked(
   token: string,
   verified: VerifiedToken,
   origin: CallbackOrigin,
-  atLeast?: Position,
+  { atLeast }: Pick<CompiledPolicy, 'atLeast'> = {},
 ): Promise<void> {
   // Read once, so that a replacement never takes effect half-way through a check.
   const { callback } = blocklist
@@ -210,13 +202,12 @@ async function assertUnrevokedOnce(
   verified: VerifiedToken,
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
-  atLeast: Position | undefined,
 ): Promise<void> {
   const { store, blocklist } = authenticator
   if (store === null && blocklist.callback === null) return
   const findings = findingsOf(authenticator, token, origin?.view)
   const from = { location: origin?.found.location ?? null, view: origin?.view ?? null }
-  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, atLeast))
+  await (findings.unrevoked ??= assertUnrevoked(authenticator, token, verified, from, policy))
   const sessions = store?.sessions ?? null
   if (sessions === null || verified.payload.type !== 'refresh' || policy.isRotation === true) return
   if (policy.isInspection === true) return sessions.assertUnused(verified)

@@ -2,11 +2,10 @@ import type { TokenPayload, TokenType } from '../tokens/payload.js'
 import { ConfigurationError, SubjectNotFoundError } from '../errors.js'
 import { type OptionKinds, ownFlag, parseOptions } from '../options.js'
 import { attach, readAttached, type RequestView } from '../http/view.js'
-import type { Position } from '../revocation/store.js'
 import { type Authenticator, authenticate, authenticateToken, nameScopes } from './authenticate.js'
 import { createDependency, type TokenDependency } from './dependencies.js'
-import { createFastLane, type FastLane, passView } from './fast-lane.js'
-import { observeCheck, reportOnce } from './observe-check.js'
+import { createFastLane, type FastLane, reportOnce } from './fast-lane.js'
+import { observeCheck } from './observe-check.js'
 import {
   assertType,
   type CompiledPolicy,
@@ -57,26 +56,31 @@ async function checkRequest<Value>(
     if (observers.current !== null) lane?.report(view, known)
     return known as Value
   }
-  const run = (): Promise<VerifiedToken | null> =>
-    nameScopes(policy.routeScopes, async () =>
-      message === null ? authenticate(authenticator, view, policy) : message(policy),
-    )
-  const verified =
-    observers.current === null
-      ? await run()
-      : await observeCheck(observers, {
-          kind: message === null ? 'request' : 'message',
-          run,
-          readSubject,
-          report: (check) => reportOnce(observers, view, policy, check),
-        })
+  const verified = await observeCheck(observers, {
+    kind: message === null ? 'request' : 'message',
+    run: () =>
+      nameScopes(policy.routeScopes, async () =>
+        message === null ? authenticate(authenticator, view, policy) : message(policy),
+      ),
+    readSubject,
+    report: (check) => reportOnce(observers, view, policy, check),
+  })
   return verified && (toPolicyValue(verified, policy) as Value)
 }
 
-/** Checks a message of a socket: its token is that of the handshake. */
+// A header that cannot be read is left to the authentication, which reports that.
+function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass']> {
+  try {
+    return lane.pass(view.header(lane.headerName))
+  } catch {
+    return null
+  }
+}
+
+/** Checks a message of a socket, which uses the token of the handshake. */
 type MessageCheck = (policy: CompiledPolicy) => VerifiedToken
 
-/** Makes a view that of a message, for the dependencies of one manager. */
+/** Makes the dependencies of one manager check a view as a message of a socket. */
 export function setMessageCheck(authenticator: Authenticator, view: RequestView, check: MessageCheck): void {
   attach(view, setMessageCheck, { authenticator, check })
 }
@@ -93,14 +97,13 @@ export function checkToken(
   authenticator: Authenticator,
   policy: CompiledPolicy,
   token: string,
-  atLeast?: Position,
 ): Promise<VerifiedToken> {
   const { observers, settings } = authenticator
   return observeCheck(observers, {
     kind: policy.isInspection === true ? 'inspection' : 'token',
     run: () =>
       nameScopes(policy.routeScopes, async () =>
-        authenticateToken(authenticator, settings.reading.toCanonical(token), policy, null, atLeast),
+        authenticateToken(authenticator, settings.reading.toCanonical(token), policy, null),
       ),
     readSubject,
   })
@@ -133,7 +136,7 @@ function readSubject({ payload }: VerifiedToken): string {
   return payload.sub
 }
 
-/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` means there is none. */
+/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` for nothing. */
 export type SubjectGetter<Subject, Payload = TokenPayload> = (
   uid: string,
   payload: Payload,

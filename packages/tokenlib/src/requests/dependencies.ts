@@ -2,8 +2,8 @@ import type { TokenType } from '../tokens/payload.js'
 import { isPromise, settleQuietly } from '../runtime.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import { attach, readAttached, type RequestReader, type RequestView } from '../http/view.js'
-import type { FastLane } from './fast-lane.js'
 import { nameScopes } from './authenticate.js'
+import { createPass, type FastLane } from './fast-lane.js'
 
 /** A function of the request that returns a value or throws; what routes are guarded with. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
@@ -19,7 +19,7 @@ export type Dependencies<Values> = {
   readonly [Name in keyof Values]: Dependency<Values[Name]> & Answering<Values[Name]>
 }
 
-/** What a dependency must be beside a function, so that one whose value is always `undefined` does not compile. */
+/** Makes a dependency whose value is always `undefined` a compile error. */
 export type Answering<Value> = [Value] extends [never]
   ? unknown
   : 0 extends 1 & Value
@@ -47,7 +47,7 @@ export type DependencyValues<Dependencies> = {
 export interface DependencyParts<Value> {
   /** `null` for one that always has to wait. */
   readonly lane: FastLane | null
-  /** The type of token it needs; `null` where that is not its own demand. */
+  /** The type of token it needs; `null` if another dependency decides that. */
   readonly type: TokenType | 'any' | null
   /** The scopes that give access to what it guards. */
   readonly scopes: readonly string[]
@@ -55,17 +55,15 @@ export interface DependencyParts<Value> {
   run(view: RequestView, lane: FastLane | null): Promise<Value>
 }
 
-/** What is known of a dependency of this library. */
-interface OwnDependency extends Pick<DependencyParts<unknown>, 'lane' | 'type' | 'scopes'> {
-  /** Its value, found without the fast lane. */
-  readonly resolve: Dependency<unknown>
-}
+/** What is known of a dependency of this library; `resolve` finds its value without the fast lane. */
+type OwnDependency = Omit<DependencyParts<unknown>, 'run'> & { readonly resolve: Dependency<unknown> }
 
 const ownDependencies = new WeakMap<Dependency<unknown>, OwnDependency>()
 
 /** A dependency that does its work once per request, however often and wherever it is used. */
 export function createDependency<Value>(parts: DependencyParts<Value>): TokenDependency<Value> {
-  const runOnce = (view: RequestView, lane: FastLane | null): Promise<Value> => {
+  const runOnce = (request: RequestSource, lane: FastLane | null): Promise<Value> => {
+    const view = toRequestView(request)
     const known = readAttached(view, parts) as Promise<Value> | undefined
     if (known !== undefined) return known
     const result = parts.run(view, lane)
@@ -73,23 +71,17 @@ export function createDependency<Value>(parts: DependencyParts<Value>): TokenDep
     return result
   }
   const dependency = (request: RequestSource): Promise<Value> => {
-    const result = (async () => runOnce(toRequestView(request), parts.lane))()
+    const result = (async () => runOnce(request, parts.lane))()
     started?.push(result)
     return result
   }
-  const { lane, type, scopes } = parts
-  const resolve = (request: RequestSource): Promise<Value> => runOnce(toRequestView(request), null)
-  ownDependencies.set(dependency, { lane, type, scopes, resolve })
+  ownDependencies.set(dependency, { ...parts, resolve: (request) => runOnce(request, null) })
   return dependency
 }
 
-/** The type of token that dependencies need: that of the first that is known, else `access`. */
+/** The type of token that dependencies need, according to the first that says so; `access` otherwise. */
 export function requiredTokenType(dependencies: readonly Dependency<unknown>[]): TokenType | 'any' {
-  for (const dependency of dependencies) {
-    const type = ownDependencies.get(dependency)?.type ?? null
-    if (type !== null) return type
-  }
-  return 'access'
+  return dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.type ?? [])[0] ?? 'access'
 }
 
 /** The scopes that dependencies of this library demand together. */
@@ -99,7 +91,7 @@ export function requiredScopes(dependencies: readonly Dependency<unknown>[]): re
 
 /** Several dependencies that a request must pass. */
 export interface Enforcer<Source> {
-  /** Whether the request passes all of them at once. `false` refuses nothing: `enforce` decides. Never throws. */
+  /** Whether the request passes all of them synchronously. `false` refuses nothing: `enforce` decides. Never throws. */
   passesNow(source: Source): boolean
   /** Rejects unless every dependency passes; they run in the order they are written. */
   enforce(source: Source): Promise<void>
@@ -111,10 +103,9 @@ export function createEnforcer<Source>(
   reader: RequestReader<Source>,
 ): Enforcer<Source> {
   const calls = toCalls(dependencies)
-  const lanes = toLanes(dependencies)
   const scopes = requiredScopes(dependencies)
   return {
-    passesNow: (source) => passLanes(lanes, source, reader, null),
+    passesNow: createPass(toLanes(dependencies), reader),
     enforce: (source) =>
       // The dependency that refuses a request may not be the one that demands scopes.
       nameScopes(scopes, async () => {
@@ -126,7 +117,7 @@ export function createEnforcer<Source>(
 
 /** Named dependencies whose values a handler receives. */
 export interface Injector<Source, Values> {
-  /** The values, if all of them are known at once. `null` refuses nothing: `resolve` decides. Never throws. */
+  /** The values, if all of them are known synchronously. `null` refuses nothing: `resolve` decides. Never throws. */
   resolveNow(source: Source): Values | null
   /** The values; the dependencies run in the order they are written. */
   resolve(source: Source): Promise<Values>
@@ -137,11 +128,14 @@ export function createInjector<Source, Named extends NamedDependencies>(
   dependencies: Named,
   reader: RequestReader<Source>,
 ): Injector<Source, DependencyValues<Named>> {
-  assertNamed(dependencies)
+  if (typeof dependencies !== 'object' || dependencies === null) {
+    throw new TypeError('inject takes dependencies by name: inject({ payload: tokens.accessTokenRequired })')
+  }
   const names = Object.keys(dependencies)
-  const calls = toCalls(Object.values(dependencies))
-  const lanes = toLanes(Object.values(dependencies))
-  const scopes = requiredScopes(Object.values(dependencies))
+  const list = Object.values(dependencies)
+  const calls = toCalls(list)
+  const pass = createPass(toLanes(list), reader)
+  const scopes = requiredScopes(list)
   const toValues = (found: readonly unknown[]): DependencyValues<Named> => {
     const values: Record<string, unknown> = {}
     for (const [at, name] of names.entries()) values[name] = found[at]
@@ -150,7 +144,7 @@ export function createInjector<Source, Named extends NamedDependencies>(
   return {
     resolveNow(source) {
       const found: unknown[] = []
-      return passLanes(lanes, source, reader, found) ? toValues(found) : null
+      return pass(source, found) ? toValues(found) : null
     },
     resolve: (source) =>
       nameScopes(scopes, async () => {
@@ -159,38 +153,6 @@ export function createInjector<Source, Named extends NamedDependencies>(
         for (const call of calls) found.push(await call(view))
         return toValues(found)
       }),
-  }
-}
-
-// Whether a request passes every lane; their payloads are added to `found`. An error is for the recipe to report.
-function passLanes<Source>(
-  lanes: readonly FastLane[] | null,
-  source: Source,
-  reader: RequestReader<Source>,
-  found: unknown[] | null,
-): boolean {
-  if (lanes === null) return false
-  try {
-    let observed: (() => void)[] | null = null
-    for (const lane of lanes) {
-      const payload = lane.pass(reader.readHeader(source, lane.headerName))
-      if (payload === null) return false
-      found?.push(payload)
-      if (lane.observers.current !== null) {
-        observed ??= []
-        observed.push(() => lane.report(reader.toView(source), payload))
-      }
-    }
-    // Not before the last has let it pass: otherwise the recipe checks, and reports, all of them.
-    if (observed !== null) for (const report of observed) report()
-    // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
-    if (reader.readMethod !== undefined) {
-      const method = reader.readMethod(source)
-      if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
-    }
-    return true
-  } catch {
-    return false
   }
 }
 
@@ -208,12 +170,7 @@ function toCalls(
   return dependencies.map(callDependency)
 }
 
-function assertNamed(dependencies: unknown): void {
-  if (typeof dependencies === 'object' && dependencies !== null) return
-  throw new TypeError('inject takes dependencies by name: inject({ payload: tokens.accessTokenRequired })')
-}
-
-/** Calls a dependency, whoever wrote it, and checks what it returns; `TypeError` for what is no function. */
+/** Calls any dependency and checks what it returns; `TypeError` for a value that is not a function. */
 export function callDependency<Value>(
   dependency: Dependency<Value>,
 ): (request: RequestSource) => Promise<Value> {

@@ -9,8 +9,7 @@ import {
   parseOptions,
   textLike,
 } from '../options.js'
-import { isPromise } from '../runtime.js'
-import { emitWarning } from '../runtime.js'
+import { emitWarning, isPromise } from '../runtime.js'
 
 /** How errors are told to clients. */
 export interface ErrorResponseOptions {
@@ -36,14 +35,16 @@ export interface ErrorResponse {
 /** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
 export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
   assertErrorOptions(options, 'toErrorResponse()')
-  const { status } = answerTo(error)
   const { code } = error
+  // A newer copy of this package may throw a code that this one has never heard of.
+  const answer = Object.hasOwn(ANSWERS, code) ? ANSWERS[code as TokenErrorCode] : INVALID_TOKEN
+  const { status } = answer
   const message = options.messages?.[code as TokenErrorCode] ?? error.message
   const key = options.config?.JWT_ERROR_MESSAGE_KEY ?? 'message'
   const body = { [key]: message, error_type: error.name, code }
   return {
     status,
-    headers: { 'cache-control': 'no-store', ...createHeaders(error, message, options) },
+    headers: { 'cache-control': 'no-store', ...createHeaders(answer, error, message, options) },
     body: formatBody(options.formatError, { status, code, message, body, error }),
   }
 }
@@ -118,7 +119,7 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   REFRESH_SUPERSEDED: { status: 409 },
   SESSION_MISMATCH: INVALID_TOKEN,
   SUBJECT_NOT_FOUND: INVALID_TOKEN,
-  // RFC 9470 §3: the token is good, but the log-in behind it is too old.
+  // RFC 9470 §3: the token is good, but the login behind it is too old.
   FRESH_TOKEN_REQUIRED: { status: 401, error: 'insufficient_user_authentication' },
   INSUFFICIENT_SCOPE: { status: 403, error: 'insufficient_scope' },
   SESSION_LIMIT_REACHED: { status: 403, isFinal: true },
@@ -132,35 +133,25 @@ export function statusOf(code: TokenErrorCode): number {
   return ANSWERS[code].status
 }
 
-// A newer copy of this package may throw a code that this one has never heard of.
-function answerTo(error: TokenError): Answer {
-  return Object.hasOwn(ANSWERS, error.code) ? ANSWERS[error.code as TokenErrorCode] : INVALID_TOKEN
-}
-
 function createHeaders(
+  { status, isFinal, error: code }: Answer,
   error: TokenError,
   message: string,
-  options: ErrorResponseOptions,
+  { realm = 'api', resourceMetadata, config }: ErrorResponseOptions,
 ): Record<string, string> {
-  const { status, isFinal } = answerTo(error)
   if (status === 503 || status === 409) return { 'retry-after': '1' }
-  return isFinal === true ? {} : { 'www-authenticate': createChallenge(error, message, options) }
-}
-
-type ScopeError = Partial<Pick<InsufficientScopeError, 'required' | 'anyOf'>>
-
-function createChallenge(error: TokenError, message: string, options: ErrorResponseOptions): string {
-  const parameters = [`realm=${toQuotedString(options.realm ?? 'api')}`]
-  const { error: code } = answerTo(error)
-  if (code !== undefined) parameters.push(`error=${quote(code)}`, `error_description=${quote(message)}`)
+  if (isFinal === true) return {}
+  // RFC 9110 §5.6.4: quotes and backslashes are escaped.
+  const parameters = [`realm="${realm.replaceAll(/["\\]/g, '\\$&')}"`]
+  if (code !== undefined) parameters.push(`error="${code}"`, `error_description="${toPlain(message)}"`)
   const scopes = listScopes(error)
   if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`)
   // RFC 9728 §5.1
-  if (options.resourceMetadata !== undefined) {
-    parameters.push(`resource_metadata="${options.resourceMetadata}"`)
-  }
-  return `${options.config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
+  if (resourceMetadata !== undefined) parameters.push(`resource_metadata="${resourceMetadata}"`)
+  return { 'www-authenticate': `${config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}` }
 }
+
+type ScopeError = Partial<Pick<InsufficientScopeError, 'required' | 'anyOf'>>
 
 // RFC 6749 §3.3: what the attribute can carry. Another spelling of a scope would be another scope.
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
@@ -173,21 +164,16 @@ function listScopes(error: TokenError): readonly string[] {
   return [...scopes].filter((scope) => SCOPE_TOKEN.test(scope))
 }
 
-// RFC 9110 §5.6.4: quotes and backslashes are escaped.
-function toQuotedString(value: string): string {
-  return `"${value.replaceAll(/["\\]/g, '\\$&')}"`
-}
-
-// RFC 6750 §3: these values have no quotes, backslashes, controls or non-ASCII characters.
-function quote(value: string): string {
-  return `"${value.replaceAll('"', "'").replaceAll(/[^\x20-\x7e]|\\/g, '?')}"`
+// RFC 6750 §3: this value has no quotes, backslashes, controls or non-ASCII characters.
+function toPlain(message: string): string {
+  return message.replaceAll('"', "'").replaceAll(/[^\x20-\x7e]|\\/g, '?')
 }
 
 /** What `formatError` gets. */
 export interface RefusalDetails {
   /** The status of the response. */
   readonly status: number
-  /** The code for programs: that of the error, or of the session routes. */
+  /** The code for programs, from the error or the session routes. */
   readonly code: string
   /** The text for people. */
   readonly message: string
@@ -202,12 +188,6 @@ export type FormatError = (refusal: RefusalDetails) => object
 
 /** The JSON body of a refusal. */
 export type ErrorBody = Readonly<Record<string, unknown>>
-
-/** Throws `TypeError` unless `formatError` is a function, `null` or `undefined`. */
-export function assertFormatError(formatError: FormatError | null | undefined): void {
-  if (formatError === null || formatError === undefined || typeof formatError === 'function') return
-  throw new TypeError('formatError must be a function')
-}
 
 /** The body for the client. If `formatError` fails, it is the standard body: a 401 must not become a 500. */
 export function formatBody(formatError: FormatError | null | undefined, refusal: RefusalDetails): ErrorBody {

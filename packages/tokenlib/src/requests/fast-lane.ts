@@ -1,34 +1,24 @@
-import { type TokenPayload, isCurrent } from '../tokens/payload.js'
-import type { Observers } from '../observer.js'
-import type { RequestView } from '../http/view.js'
+import { isCurrent, type TokenPayload } from '../tokens/payload.js'
+import { type Observers, reportCheck, type TokenCheck } from '../observer.js'
+import { attach, readAttached, type RequestReader, type RequestView } from '../http/view.js'
 import type { Authenticator } from './authenticate.js'
-import { reportOnce } from './observe-check.js'
 import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
 
-/** Lets a request pass at once whose header was seen before. */
+/** Lets a request pass synchronously, if nothing has to be waited for. */
 export interface FastLane {
   /** The name of the header, in lower case. */
   readonly headerName: string
   /**
    * What the policy gives for the access token in a header value that the request carries once, or `null`.
    *
-   * `null` refuses nothing: the request has to be authenticated. Only that the token is genuine is remembered. Time,
-   * issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
+   * `null` refuses nothing: the request has to be authenticated. At most, it is remembered that the token is genuine.
+   * Time, issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
    */
   pass(header: string | null): TokenPayload | TokenWithHeader | null
-  /** Whoever lets a request pass reports it, if there are any: not each lane, since all of a route must let it pass. */
+  /** If there are any, a request is reported once every lane of its route has let it pass. */
   readonly observers: Observers
   /** Reports that a request has passed with what `pass` returned. */
   report(view: RequestView, value: TokenPayload | TokenWithHeader): void
-}
-
-/** What the fast lane finds in a view. A header that cannot be read is left to the authentication, which reports that. */
-export function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass']> {
-  try {
-    return lane.pass(view.header(lane.headerName))
-  } catch {
-    return null
-  }
 }
 
 /** The fast lane of a policy, or `null` where an access token in the header is not the first that it looks for. */
@@ -40,19 +30,18 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
   return {
     headerName: settings.reading.headerKey,
     pass(header) {
-      if (header === null) return null
-      const known = verifier.recall(header)
-      // A refresh token has to be presented to its session.
-      if (known === undefined || known.payload.type !== 'access') return null
-      const now = clock()
-      const { source } = known
-      if (!source.keys.isTrusted(known.signer, now) || !isCurrent(known.claims, source.rules, now / 1000))
-        return null
-      if (!isFrom(source.issuer, policy) || !satisfies(known.claims, policy, now)) return null
-      if (policy.skipRevocation === true) return toPolicyValue(known, policy)
       // A callback is asked once for a request, which only its authentication can see to.
-      if (blocklist.callback !== null) return null
-      return store === null || store.isUnrevokedNow(known) ? toPolicyValue(known, policy) : null
+      const checksRevocation = policy.skipRevocation !== true
+      if (header === null || (checksRevocation && blocklist.callback !== null)) return null
+      const now = clock()
+      const token = verifier.verifyHeader(header, now)
+      // A refresh token has to be presented to its session.
+      if (token === null || token.payload.type !== 'access') return null
+      const { source, signer, claims } = token
+      if (!source.keys.isTrusted(signer, now) || !isCurrent(claims, source.rules, now / 1000)) return null
+      if (!isFrom(source.issuer, policy) || !satisfies(claims, policy, now)) return null
+      const isUnrevoked = !checksRevocation || store === null || store.isUnrevokedNow(token)
+      return isUnrevoked ? toPolicyValue(token, policy) : null
     },
     observers,
     report(view, value) {
@@ -63,3 +52,56 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
 }
 
 const PASSED = { kind: 'request', lane: 'fast', outcome: 'accepted', code: null, durationMs: null } as const
+
+/** Whether a request passes every lane; their values are added to `found`. Never throws: an error is for the recipe. */
+export type PassLanes<Source> = (source: Source, found?: unknown[]) => boolean
+
+/** Sends the requests of a route through its lanes; `null` if one of its dependencies has none. */
+export function createPass<Source>(
+  lanes: readonly FastLane[] | null,
+  reader: RequestReader<Source>,
+): PassLanes<Source> {
+  if (lanes === null) return () => false
+  return (source, found) => {
+    try {
+      let reports: (() => void)[] | null = null
+      for (const lane of lanes) {
+        const value = lane.pass(reader.readHeader(source, lane.headerName))
+        if (value === null) return false
+        found?.push(value)
+        if (lane.observers.current !== null) {
+          ;(reports ??= []).push(() => lane.report(reader.toView(source), value))
+        }
+      }
+      // Not before the last has let it pass: otherwise the recipe checks, and reports, all of them.
+      if (reports !== null) for (const report of reports) report()
+      // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
+      if (reader.readMethod !== undefined) {
+        const method = reader.readMethod(source)
+        if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
+      }
+      return true
+    } catch {
+      return false
+    }
+  }
+}
+
+/**
+ * Reports the check of a dependency, once for each request.
+ *
+ * The fast lane keeps nothing for a request, so two middlewares with one dependency may both check it.
+ */
+export function reportOnce(
+  observers: Observers,
+  view: RequestView,
+  policy: CompiledPolicy,
+  check: TokenCheck,
+): void {
+  const { current } = observers
+  if (current === null || readAttached(view, policy) === REPORTED) return
+  attach(view, policy, REPORTED)
+  reportCheck(current, check)
+}
+
+const REPORTED = Symbol('reported')

@@ -29,7 +29,8 @@ import {
   isStringOrList,
   type StandardClaims,
 } from '../tokens/payload.js'
-import { createCanonicalizer, findSourceSigner, parseUnverifiedJwt } from '../tokens/token-sources.js'
+import { findSourceSigner } from '../tokens/token-source.js'
+import { createCanonicalizer, parseUnverifiedJwt } from '../tokens/token-sources.js'
 import type { Authenticator } from './authenticate.js'
 import { observeCheck } from './observe-check.js'
 

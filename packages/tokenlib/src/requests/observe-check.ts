@@ -1,7 +1,12 @@
-import { type CheckKind, type Observers, reportCheck, type TokenCheck, toRefusal } from '../observer.js'
-import { attach, readAttached, type RequestView } from '../http/view.js'
+import {
+  type CheckKind,
+  type Observers,
+  reportCheck,
+  type TokenCheck,
+  type TokenObserver,
+  toRefusal,
+} from '../observer.js'
 import { monotonicNow } from '../time.js'
-import type { CompiledPolicy } from './policy.js'
 
 /** A check that is to be reported. */
 export interface ObservedCheck<Value> {
@@ -13,52 +18,30 @@ export interface ObservedCheck<Value> {
   readonly report?: (check: TokenCheck) => void
 }
 
-/** Does a check, and reports it where somebody observes. Without observers it is the check itself. */
-export function observeCheck<Value>(observers: Observers, check: ObservedCheck<Value>): Promise<Value> {
-  const { current } = observers
-  if (current === null) return check.run()
-  return runObserved(check, check.report ?? ((result) => reportCheck(current, result)))
+/** Does a check, and reports it if somebody observes. Without observers it is the check itself. */
+export function observeCheck<Value>({ current }: Observers, check: ObservedCheck<Value>): Promise<Value> {
+  return current === null ? check.run() : runObserved(current, check)
 }
 
 async function runObserved<Value>(
-  { kind, run, readSubject }: ObservedCheck<Value>,
-  report: (check: TokenCheck) => void,
+  observers: readonly TokenObserver[],
+  { kind, run, readSubject, report }: ObservedCheck<Value>,
 ): Promise<Value> {
   const startedAt = monotonicNow()
-  const toCheck = (result: Pick<TokenCheck, 'outcome' | 'code' | 'sub'>): TokenCheck => ({
-    kind,
-    lane: 'recipe',
-    durationMs: monotonicNow() - startedAt,
-    ...result,
-  })
+  const end = (result: Pick<TokenCheck, 'outcome' | 'code' | 'sub'>): void => {
+    const check = { kind, lane: 'recipe', durationMs: monotonicNow() - startedAt, ...result } as const
+    if (report === undefined) reportCheck(observers, check)
+    else report(check)
+  }
   let value: Value
   try {
     value = await run()
   } catch (error) {
-    report(toCheck({ ...toRefusal(error), sub: null }))
+    end({ ...toRefusal(error), sub: null })
     throw error
   }
-  // Only an optional dependency, and a log-out of nobody, return `null`.
-  if (value === null) report(toCheck({ outcome: 'anonymous', code: null, sub: null }))
-  else report(toCheck({ outcome: 'accepted', code: null, sub: readSubject(value as NonNullable<Value>) }))
+  // Only an optional dependency, and a logout of nobody, return `null`.
+  if (value === null) end({ outcome: 'anonymous', code: null, sub: null })
+  else end({ outcome: 'accepted', code: null, sub: readSubject(value as NonNullable<Value>) })
   return value
 }
-
-/**
- * Reports the check of a dependency, once for each request.
- *
- * The fast lane keeps nothing for a request, so two middlewares with one dependency may both check it.
- */
-export function reportOnce(
-  observers: Observers,
-  view: RequestView,
-  policy: CompiledPolicy,
-  check: TokenCheck,
-): void {
-  const { current } = observers
-  if (current === null || readAttached(view, policy) === REPORTED) return
-  attach(view, policy, REPORTED)
-  reportCheck(current, check)
-}
-
-const REPORTED = Symbol('reported')

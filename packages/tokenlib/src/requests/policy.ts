@@ -11,6 +11,7 @@ import type { JwsHeader } from '../tokens/jose.js'
 import { OWN } from '../tokens/token-sources.js'
 import {
   choice,
+  duration,
   flag,
   type Kind,
   kindOf,
@@ -40,7 +41,7 @@ export interface TokenPolicy {
   readonly fresh?: boolean | Duration
   /** Every one of these is needed; at least one. */
   readonly scopes?: readonly string[]
-  /** At least one of these is needed, beside all of `scopes`. */
+  /** At least one of these is needed, in addition to all of `scopes`. */
   readonly anyScope?: readonly string[]
   /** Whose tokens are accepted: `own`, or the `issuer` of one or more of the manager's issuers. Default: all of them. */
   readonly issuer?: string | readonly string[]
@@ -54,7 +55,7 @@ export interface TokenPolicy {
   readonly skipRevocation?: boolean
 }
 
-/** Asks for the header of the token beside its payload. */
+/** Asks for the header of the token along with its payload. */
 export interface WithHeader {
   readonly withHeader: true
 }
@@ -82,22 +83,20 @@ export function toPolicyValue<Payload>(
 }
 
 /** A policy that was checked. Its lists are lists: `includes` of a text would find a part of it. */
-export interface ParsedPolicy extends Omit<RequirePolicy, 'issuer' | 'locations'> {
+export interface ParsedPolicy extends Omit<RequirePolicy & VerifyOptions, 'issuer' | 'locations'> {
   readonly issuer?: readonly string[]
   readonly locations?: readonly TokenLocation[]
 }
 
-/**
- * A checked copy of a policy, or `TypeError`: a misspelled demand must not open a route.
- *
- * `kinds` are those of the fields that `owner` takes.
- */
+type PolicyKinds = OptionKinds<RequirePolicy & VerifyOptions>
+
+/** A checked copy of a policy of `owner`, or `TypeError`: a misspelled demand must not open a route. */
 export function parsePolicy(
-  given: RequirePolicy,
+  given: RequirePolicy & VerifyOptions,
   owner = 'require()',
-  kinds: Readonly<Partial<OptionKinds<RequirePolicy>>> = POLICY_KINDS,
+  kinds: Readonly<Partial<PolicyKinds>> = POLICY_KINDS,
 ): ParsedPolicy {
-  const { issuer, locations, ...others } = parseOptions(owner, given, kinds as OptionKinds<RequirePolicy>)
+  const { issuer, locations, ...others } = parseOptions(owner, given, kinds as PolicyKinds)
   return {
     ...others,
     ...(issuer !== undefined && { issuer: [issuer].flat() }),
@@ -134,10 +133,11 @@ export function compilePolicy(
   }
 }
 
-type ScopeDemands = Pick<TokenPolicy, 'scopes' | 'anyScope'>
-
 /** The scopes that give access to what a policy guards. */
-export function toRouteScopes({ scopes = [], anyScope = [] }: ScopeDemands): readonly string[] {
+export function toRouteScopes({
+  scopes = [],
+  anyScope = [],
+}: Pick<TokenPolicy, 'scopes' | 'anyScope'>): readonly string[] {
   return [...new Set([...scopes, ...anyScope])]
 }
 
@@ -168,32 +168,28 @@ const scopeList: Kind<readonly string[]> = {
   ...listOf(kindOf<string>('a scope', isScope)),
   expected: 'a list of at least one scope, each a non-empty string without spaces',
 }
-const issuerList = { ...oneOrMore(text), expected: "'own', an issuer or a list of these" }
+const age = duration('a duration', (seconds) => seconds > 0)
 
 /** The fields of a policy for a token that did not come from a request. */
 export const TOKEN_POLICY_NAMES: OptionKinds<TokenDemands> = {
   type: choice(['access', 'refresh', 'any']),
-  fresh: kindOf('true, false or a duration', isFreshness),
+  fresh: kindOf('true, false or a duration', (value) => flag.isValid(value) || age.isValid(value)),
   scopes: scopeList,
   anyScope: scopeList,
-  issuer: issuerList,
+  issuer: { ...oneOrMore(text), expected: "'own', an issuer or a list of these" },
   skipRevocation: ownFlag,
-}
-
-/** The fields of the policy in `VerifyOptions`. */
-export const VERIFY_POLICY_NAMES: OptionKinds<TokenDemands & Pick<RequirePolicy, 'withHeader'>> = {
-  ...TOKEN_POLICY_NAMES,
-  withHeader: flag,
 }
 
 /** `VerifyOptions`, and `withHeader`. */
 export const VERIFY_OPTIONS: OptionKinds<VerifyOptions & Pick<RequirePolicy, 'withHeader'>> = {
-  ...VERIFY_POLICY_NAMES,
+  ...TOKEN_POLICY_NAMES,
+  withHeader: flag,
   atLeast: text,
 }
 
 const POLICY_KINDS: OptionKinds<RequirePolicy> = {
-  ...VERIFY_POLICY_NAMES,
+  ...TOKEN_POLICY_NAMES,
+  withHeader: flag,
   // An empty list looks nowhere: no token is found.
   locations: oneOrMore(choice(TOKEN_LOCATIONS), 0),
   csrf: ownFlag,
@@ -217,7 +213,7 @@ export function assertIssuer(issuer: string | null, policy: ParsedPolicy): void 
   if (!isFrom(issuer, policy)) throw new TokenIssuerError()
 }
 
-/** Throws unless the token has the type that the policy demands. */
+/** Throws unless a token has the type that the policy demands. */
 export function assertType(claims: StandardClaims, policy: ParsedPolicy): void {
   if (!hasType(claims, policy)) throw wrongType(claims.type)
 }
@@ -260,11 +256,7 @@ function wrongType(type: TokenType): AccessTokenRequiredError | RefreshTokenRequ
   return type === 'refresh' ? new AccessTokenRequiredError(type) : new RefreshTokenRequiredError(type)
 }
 
-/**
- * Whether a token is as fresh, at `now` in epoch milliseconds, as the policy demands.
- *
- * The claims are those that were signed: a schema may leave out `auth_time`.
- */
+// The claims are those that were signed: a schema may leave out `auth_time`.
 function isFresh(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
   if (!demandsFresh(policy)) return true
   const { fresh } = claims
@@ -277,16 +269,7 @@ export function demandsFresh({ fresh }: ParsedPolicy): boolean {
   return fresh !== undefined && fresh !== false
 }
 
-function isFreshness(value: unknown): boolean {
-  if (typeof value === 'boolean') return true
-  try {
-    return parseDuration(value as Duration) > 0
-  } catch {
-    return false
-  }
-}
-
-// Our own fresh tokens are made at the login. Those of other issuers may be made later: `auth_time` has the login.
+// Our own fresh tokens are made at the login. Tokens of other issuers may be made later: `auth_time` has the login.
 function readLoginTime(claims: StandardClaims & { readonly auth_time?: unknown }): number {
   const { iat = 0, auth_time: authTime } = claims
   return typeof authTime === 'number' ? Math.min(authTime, iat) : iat

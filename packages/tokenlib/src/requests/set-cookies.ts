@@ -1,5 +1,4 @@
-import { readBase64urlText } from '../encoding.js'
-import { readJsonObject } from '../encoding.js'
+import { readBase64urlText, readJsonObject } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenType } from '../tokens/payload.js'
 import type { TokenConfig } from '../config/config.js'
@@ -11,7 +10,7 @@ export { parseSetCookie } from 'cookie-es'
 
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.
 const MAX_COOKIE_BYTES = 4096
-// RFC 6265bis §5.5: no cookie lives longer than 400 days, that of a token without expiry included.
+// RFC 6265bis §5.5: no cookie lives longer than 400 days, even if its token never expires.
 const MAX_COOKIE_AGE = 400 * 86_400
 
 interface Configured {
@@ -79,19 +78,16 @@ function createCookies(config: TokenConfig, type: TokenType, token: string): str
   if (claims?.['type'] !== type)
     throw new TypeError(`Not ${type === 'access' ? 'an access' : 'a refresh'} token`)
   const { csrf } = claims
-  const cookies = [createCookie(config, tokenCookie(config, type), token, readMaxAge(config, claims))]
-  if (typeof csrf !== 'string' || !setsCsrf(config)) return cookies
-  assertSharedCsrf(config, type, claims)
-  return [...cookies, createCookie(config, csrfCookie(config), csrf, readCsrfMaxAge(config, claims))]
-}
-
-// There is one CSRF cookie. If both tokens are in cookies, they need the same value, as the tokens of a session have.
-function assertSharedCsrf(config: TokenConfig, type: TokenType, { sid }: Record<string, unknown>): void {
-  if (sid !== undefined || type === 'access' || !config.hasLocation('cookies', 'access')) return
-  throw new TypeError(
-    'A refresh token without a session has its own CSRF value, but there is only one CSRF cookie: ' +
-      'create both tokens with sessions.open()',
-  )
+  const cookie = createCookie(config, type, token, readMaxAge(config, claims))
+  if (typeof csrf !== 'string' || !setsCsrf(config)) return [cookie]
+  // There is one CSRF cookie. If both tokens are in cookies, they need the same value, as the tokens of a session have.
+  if (type === 'refresh' && claims['sid'] === undefined && config.hasLocation('cookies', 'access')) {
+    throw new TypeError(
+      'A refresh token without a session has its own CSRF value, but there is only one CSRF cookie: ' +
+        'create both tokens with sessions.open()',
+    )
+  }
+  return [cookie, createCookie(config, 'csrf', csrf, readCsrfMaxAge(config, claims))]
 }
 
 // A browser deletes a cookie only when name, domain and path are those it was set with, and keeps a __Host- or
@@ -100,23 +96,25 @@ function createDeletions(config: TokenConfig, types: readonly TokenType[]): stri
   const isLast = (['access', 'refresh'] as const).every(
     (type) => types.includes(type) || !config.hasLocation('cookies', type),
   )
-  const deleted = types.map((type) => tokenCookie(config, type))
+  const deleted: (TokenType | 'csrf')[] = [...types]
   // In the order in which they are set.
-  if (isLast && setsCsrf(config)) deleted.splice(1, 0, csrfCookie(config))
+  if (isLast && setsCsrf(config)) deleted.splice(1, 0, 'csrf')
   return deleted.map((cookie) => createCookie(config, cookie, '', 0))
 }
 
-interface CookieName {
-  readonly name: string
-  readonly path: string
-  /** The CSRF cookie is there to be read by scripts. */
-  readonly httpOnly: boolean
-}
+const PREFIXES = { access: 'JWT_ACCESS', refresh: 'JWT_REFRESH', csrf: 'JWT_ACCESS_CSRF' } as const
 
-function createCookie(config: TokenConfig, cookie: CookieName, value: string, maxAge: number | null): string {
-  const header = serialize(cookie.name, value, {
-    path: cookie.path,
-    httpOnly: cookie.httpOnly,
+function createCookie(
+  config: TokenConfig,
+  cookie: TokenType | 'csrf',
+  value: string,
+  maxAge: number | null,
+): string {
+  const name = config[`${PREFIXES[cookie]}_COOKIE_NAME`]
+  const header = serialize(name, value, {
+    path: config[`${PREFIXES[cookie]}_COOKIE_PATH`],
+    // The CSRF cookie is there to be read by scripts.
+    httpOnly: cookie !== 'csrf' && config.JWT_COOKIE_HTTP_ONLY,
     secure: config.JWT_COOKIE_SECURE,
     sameSite: config.JWT_COOKIE_SAMESITE,
     ...(config.JWT_COOKIE_DOMAIN !== null && { domain: config.JWT_COOKIE_DOMAIN }),
@@ -125,28 +123,9 @@ function createCookie(config: TokenConfig, cookie: CookieName, value: string, ma
   })
   const size = Buffer.byteLength(header)
   if (size > MAX_COOKIE_BYTES) {
-    throw new TypeError(
-      `The cookie ${cookie.name} has ${size} bytes; browsers drop those over ${MAX_COOKIE_BYTES}`,
-    )
+    throw new TypeError(`The cookie ${name} has ${size} bytes; browsers drop those over ${MAX_COOKIE_BYTES}`)
   }
   return header
-}
-
-function tokenCookie(config: TokenConfig, type: TokenType): CookieName {
-  const prefix = type === 'access' ? 'JWT_ACCESS' : 'JWT_REFRESH'
-  return {
-    name: config[`${prefix}_COOKIE_NAME`],
-    path: config[`${prefix}_COOKIE_PATH`],
-    httpOnly: config.JWT_COOKIE_HTTP_ONLY,
-  }
-}
-
-function csrfCookie(config: TokenConfig): CookieName {
-  return {
-    name: config.JWT_ACCESS_CSRF_COOKIE_NAME,
-    path: config.JWT_ACCESS_CSRF_COOKIE_PATH,
-    httpOnly: false,
-  }
 }
 
 function setsCsrf(config: TokenConfig): boolean {

@@ -1,22 +1,14 @@
-import { applySchema } from '../tokens/extra-claims.js'
 import { copyText } from '../encoding.js'
-import { MAX_JSON_DEPTH } from '../encoding.js'
 import { isTokenError, KeysUnavailableError, TokenIssuerError } from '../errors.js'
-import type { BoundKey } from '../tokens/algorithms.js'
-import { type CompactJws, decodePayload, parseCompact, parseHeader, TOKEN_TYPES } from '../tokens/compact.js'
-import type { JwsHeader } from '../tokens/jose.js'
-import {
-  assertClaims,
-  assertUnbound,
-  type ClaimRules,
-  parseClaims,
-  type TokenPayload,
-} from '../tokens/payload.js'
-import type { KeyLoader, TokenSource } from '../tokens/token-source.js'
-import { findSourceSigner, parseUnverifiedJwt, type UnverifiedJwt } from '../tokens/token-sources.js'
-import type { RevocableToken } from '../revocation/revocation.js'
-import { createRecentTokens, createSightings } from './recent-tokens.js'
 import type { Settings } from '../config/settings.js'
+import type { RevocableToken } from '../revocation/revocation.js'
+import type { BoundKey } from '../tokens/algorithms.js'
+import { decodePayload, parseCompact, parseHeader, TOKEN_TYPES } from '../tokens/compact.js'
+import { applySchema, hasOnlyImmutable } from '../tokens/extra-claims.js'
+import type { JwsHeader } from '../tokens/jose.js'
+import { assertClaims, assertUnbound, parseClaims, type TokenPayload } from '../tokens/payload.js'
+import { findSourceSigner, type KeyLoader, type TokenSource } from '../tokens/token-source.js'
+import { parseUnverifiedJwt, type UnverifiedJwt } from '../tokens/token-sources.js'
 
 /** A token whose spelling, signature and claim types held. */
 export interface VerifiedToken extends RevocableToken {
@@ -32,6 +24,11 @@ export interface VerifiedToken extends RevocableToken {
 export interface TokenVerifier {
   /** Throws `TokenDecodeError` unless all checks hold at `now`, in epoch ms. `isLoaded`: a missing key is not looked for. */
   verify(token: string, now: number, allowExpired?: boolean, isLoaded?: boolean): VerifiedToken
+  /**
+   * The token of a header value, if it is remembered or can be verified at once; time, issuer and audience have to be
+   * checked. `null` refuses nothing: `verify` decides.
+   */
+  verifyHeader(header: string, now: number): VerifiedToken | null
   /** Whether the keys for a token have to be loaded before it can be verified. */
   needsKeys(token: string, now: number): boolean
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
@@ -40,8 +37,6 @@ export interface TokenVerifier {
   loadCertainKeys(token: string, now: number, lookups?: Set<string>): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
   open(token: string, now: number, isLoaded?: boolean): VerifiedToken
-  /** The remembered token of a header value, or `undefined`. Time, issuer and audience have to be checked again. */
-  recall(header: string): VerifiedToken | undefined
 }
 
 /**
@@ -53,14 +48,10 @@ export interface TokenVerifier {
  */
 export function createVerifier(settings: Settings): TokenVerifier {
   const { identityClaim, sources, maxTokenLength, schema, verifiedCacheSize } = settings
-  const hasIssuers = sources.issuers.size > 0
-  const memos = new Map([sources.own, ...sources.issuers.values()].map((each) => [each, createMemo(each)]))
-  const memoOf = (source: TokenSource): SourceMemo => memos.get(source) as SourceMemo
   const { headerType } = settings.reading
-  const remembered = createRecentTokens<VerifiedToken>(
-    verifiedCacheSize,
-    headerType === '' ? '' : `${headerType} `,
-  )
+  const prefix = headerType === '' ? '' : `${headerType} `
+  const hasIssuers = sources.issuers.size > 0
+  const remembered = createRecentTokens<VerifiedToken>(verifiedCacheSize, prefix)
   const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
   // The source is chosen by the exact text of an unverified `iss`. Only its keys are tried then, and only its rules count.
@@ -74,19 +65,23 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return jwt
   }
 
+  // Tokens of one key have the same header: the last one whose signature held is not parsed again.
+  let lastHeader: { readonly encoded: string; readonly header: JwsHeader } | null = null
+  const readHeader = (encoded: string): JwsHeader =>
+    lastHeader?.encoded === encoded ? lastHeader.header : parseHeader(encoded, TOKEN_TYPES)
+
   // What has to be loaded before a token can be verified, or `null`.
   const findLoading = (token: string): KeyLoading | null => {
     if (!hasIssuers) return null
     const jwt = readOnce(token)
     const source = sources.find(jwt)
     const { loader } = source.keys
-    return loader === null
-      ? null
-      : { source, loader, jws: jwt.jws, header: readHeader(memoOf(source), jwt.jws) }
+    const encoded = jwt.jws.header
+    return loader === null ? null : { source, loader, encoded, header: readHeader(encoded) }
   }
 
   // What is too long to be a token is not looked up.
-  const recallToken = (token: string, now: number): VerifiedToken | undefined => {
+  const recall = (token: string, now: number): VerifiedToken | undefined => {
     const isShort = typeof token === 'string' && token.length <= maxTokenLength
     const found = isShort ? remembered.get(token) : undefined
     return found?.source.keys.isTrusted(found.signer, now) === true ? found : undefined
@@ -95,12 +90,11 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const open: TokenVerifier['open'] = (token, now, isLoaded = false) => {
     const jwt = readOnce(token)
     lastRead = null
-    const { jws } = jwt
-    const source = sources.find(jwt)
+    const source = hasIssuers ? sources.find(jwt) : sources.own
     const { header, signer } = verifySignature(jwt, source, now, isLoaded)
-    const claims = jwt.claims ?? parseClaims(decodePayload(jws))
-    const { payload, subjects } = source.toPayload({ jws, header, claims })
-    sources.assertSubject(source, payload.sub)
+    const claims = jwt.claims ?? parseClaims(decodePayload(jwt.jws))
+    const { payload, subjects } = source.toPayload({ jws: jwt.jws, header, claims })
+    if (hasIssuers) sources.assertSubject(source, payload.sub)
     return { header, payload, claims: payload, subjects, kids: signer.ids, source, signer }
   }
 
@@ -110,11 +104,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
     now: number,
     isLoaded: boolean,
   ): Pick<VerifiedToken, 'header' | 'signer'> => {
-    const memo = memoOf(source)
     try {
-      const header = readHeader(memo, jws)
+      const header = readHeader(jws.header)
       const signer = findSourceSigner(source, header, jws, { now, isLoaded })
-      if (memo.last?.header !== header) memo.last = { encoded: copyText(jws.header), header }
+      if (lastHeader?.header !== header) lastHeader = { encoded: copyText(jws.header), header }
       return { header, signer }
     } catch (error) {
       // A slash too many in the configured issuer, or the token of another tenant: "unknown key" would not lead there.
@@ -127,66 +120,77 @@ export function createVerifier(settings: Settings): TokenVerifier {
   // What a schema builds anew (a Date, a list) could be changed by whoever gets it: then each check gets its own.
   const isFinal = ({ payload, claims }: VerifiedToken): boolean => schema === null || payload !== claims
 
+  const verify: TokenVerifier['verify'] = (token, now, allowExpired = false, isLoaded = false) => {
+    const known = takeAttempt(token, now, allowExpired) ?? recall(token, now)
+    const opened = known ?? open(token, now, isLoaded)
+    const { rules } = opened.source
+    assertClaims(opened.claims, allowExpired ? { ...rules, allowExpired } : rules, now / 1000)
+    // Before the token is remembered: the fast lane must never see a bound one.
+    assertUnbound(opened.claims)
+    const verified =
+      schema === null || (known !== undefined && isFinal(known))
+        ? opened
+        : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
+    if (known === undefined && hasComeBefore?.(token) === true) {
+      const kept = schema === null || hasOnlyImmutable(verified.payload) ? verified : opened
+      kept.lookup = null
+      remembered.set(token, kept)
+    }
+    return verified
+  }
+
+  // What `verifyHeader` found: a request that the fast lane does not let pass comes back, and is not verified twice.
+  let attempt: { token: string; now: number; verified: VerifiedToken | null; error: unknown } | null = null
+  const takeAttempt = (token: string, now: number, allowExpired: boolean): VerifiedToken | undefined => {
+    if (attempt === null || attempt.token !== token) return undefined
+    const { verified, error, now: at } = attempt
+    attempt = null
+    if (verified !== null) return verified.source.keys.isTrusted(verified.signer, now) ? verified : undefined
+    if (at === now && !allowExpired) throw error
+    return undefined
+  }
+
   return {
+    verify,
     open,
+    verifyHeader(header, now) {
+      const known = remembered.getByHeader(header)
+      if (known !== undefined) return isFinal(known) ? known : null
+      // A schema is code of the application, and is left to the recipe, which calls it once.
+      const isShort = header.length <= prefix.length + maxTokenLength
+      if (schema !== null || !isShort || !header.startsWith(prefix)) return null
+      const token = header.slice(prefix.length)
+      attempt = null
+      try {
+        if (findLoading(token) !== null) return null
+        const verified = verify(token, now)
+        attempt = { token, now, verified, error: null }
+        return verified
+      } catch (error) {
+        attempt = { token, now, verified: null, error }
+        return null
+      }
+    },
     needsKeys(token, now) {
-      if (!hasIssuers || recallToken(token, now) !== undefined) return false
+      if (!hasIssuers || recall(token, now) !== undefined) return false
       const loading = findLoading(token)
       return loading !== null && loading.source.keys.find(loading.header) === null
     },
     async loadCertainKeys(token, now, lookups = new Set()) {
-      const loading = recallToken(token, now) === undefined ? findLoading(token) : null
+      const loading = recall(token, now) === undefined ? findLoading(token) : null
       if (loading !== null) await loadCertainKeys(loading, lookups)
     },
     async loadKeys(token) {
       const loading = findLoading(token)
       await loading?.loader.load(loading.header)
     },
-    recall(header) {
-      const known = remembered.getByHeader(header)
-      return known !== undefined && isFinal(known) ? known : undefined
-    },
-    verify(token, now, allowExpired = false, isLoaded = false) {
-      const known = recallToken(token, now)
-      const opened = known ?? open(token, now, isLoaded)
-      const { source } = opened
-      assertClaims(opened.claims, allowExpired ? memoOf(source).lenientRules : source.rules, now / 1000)
-      // Before the token is remembered: the fast lane must never see a bound one.
-      assertUnbound(opened.claims)
-      const verified =
-        schema === null || (known !== undefined && isFinal(known))
-          ? opened
-          : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
-      if (known === undefined && hasComeBefore?.(token) === true) {
-        const kept = schema === null || hasOnly(verified.payload, isImmutable) ? verified : opened
-        kept.lookup = null
-        remembered.set(token, kept)
-      }
-      return verified
-    },
   }
-}
-
-interface SourceMemo {
-  /** The rules of the source, but expired tokens pass. */
-  readonly lenientRules: ClaimRules
-  /** The last header of a token whose signature held. */
-  last: { readonly encoded: string; readonly header: JwsHeader } | null
-}
-
-function createMemo({ rules }: TokenSource): SourceMemo {
-  return { lenientRules: { ...rules, allowExpired: true }, last: null }
-}
-
-// Tokens of one key have the same header: the last one that was valid is not parsed again.
-function readHeader({ last }: SourceMemo, { header: encoded }: CompactJws): JwsHeader {
-  return last?.encoded === encoded ? last.header : parseHeader(encoded, TOKEN_TYPES)
 }
 
 interface KeyLoading {
   readonly source: TokenSource
   readonly loader: KeyLoader
-  readonly jws: CompactJws
+  readonly encoded: string
   readonly header: JwsHeader
 }
 
@@ -195,11 +199,11 @@ const MAX_LOOKUPS = 4
 
 // `lookups` has the headers that the same request has looked up: after a few of them, no further key is looked up for it.
 async function loadCertainKeys(
-  { source, loader, jws, header }: KeyLoading,
+  { source, loader, encoded, header }: KeyLoading,
   lookups: Set<string>,
 ): Promise<void> {
   if ((source.keys.find(header, true) ?? []).length > 0) return
-  lookups.add(jws.header)
+  lookups.add(encoded)
   if (lookups.size > MAX_LOOKUPS) {
     const cause = new Error('The request has too many tokens whose keys are unknown')
     throw new KeysUnavailableError(cause, undefined, source.issuer)
@@ -207,18 +211,91 @@ async function loadCertainKeys(
   await loader.load(header, true)
 }
 
-// Plain data, frozen to the bottom. A frozen Date or Map still changes, and so does what a getter returns.
-function isImmutable(value: unknown, depth = 0): boolean {
-  if (typeof value !== 'object' || value === null) return typeof value !== 'function'
-  const prototype: unknown = Object.getPrototypeOf(value)
-  const isPlain = prototype === null || prototype === Object.prototype || prototype === Array.prototype
-  const isFrozen = isPlain && Object.isFrozen(value) && depth < MAX_JSON_DEPTH
-  return isFrozen && hasOnly(value, (member) => isImmutable(member, depth + 1))
+/** Values by token; those not used for long are forgotten first. */
+export interface RecentTokens<Value> {
+  get(token: string): Value | undefined
+  /** By the whole value of the header that brings the token: its scheme, a space and the token. */
+  getByHeader(header: string): Value | undefined
+  set(token: string, value: Value): void
 }
 
-function hasOnly(value: object, test: (member: unknown) => boolean): boolean {
-  return Reflect.ownKeys(value).every((name) => {
-    const property = { ...Object.getOwnPropertyDescriptor(value, name) }
-    return 'value' in property && test(property.value)
-  })
+/**
+ * A bounded map in two generations, each of half the size; `prefix` stands before a token in its header. What is used
+ * moves to the young one; when that is full it becomes the old one, and the old one is dropped whole.
+ *
+ * An entry is found by a few characters at the end, which a token and its header share, and then compared in full: to
+ * hash a whole token takes longer than all else. The end of a signature that held is as good as random. A forged token
+ * with the same end finds nothing, and of two genuine ones the younger takes the place.
+ */
+export function createRecentTokens<Value>(size: number, prefix: string): RecentTokens<Value> {
+  type Entry = { readonly token: string; readonly header: string; readonly value: Value }
+  const half = Math.max(1, Math.floor(size / 2))
+  let young = new Map<number, Entry>()
+  let old = new Map<number, Entry>()
+
+  const add = (key: number, entry: Entry): void => {
+    if (young.size >= half && !young.has(key)) {
+      old = size > 1 ? young : new Map<number, Entry>()
+      young = new Map()
+    }
+    young.set(key, entry)
+  }
+
+  const find = (text: string, name: 'token' | 'header'): Value | undefined => {
+    const key = toKey(text)
+    const recent = young.get(key)
+    if (recent !== undefined) return recent[name] === text ? recent.value : undefined
+    const known = old.get(key)
+    if (known?.[name] !== text) return undefined
+    old.delete(key)
+    add(key, known)
+    return known.value
+  }
+
+  return {
+    get: (token) => find(token, 'token'),
+    getByHeader: (header) => find(header, 'header'),
+    set(token, value) {
+      // Flat copies: a token is a part of a header, with cookies one of kilobytes, and a flat text compares fastest.
+      add(toKey(token), { token: copyText(token), header: copyText(prefix + token), value })
+    },
+  }
+}
+
+// A word of 32 bits for each token, so that hardly any two share a bit; but no more than four mebibytes, however many
+// tokens are to be remembered: that number may be meant as "no limit".
+const MAX_WORDS = 2 ** 20
+
+// A function that says whether a token was verified before, recently; it is sometimes `true` for one that was not.
+// Remembering costs more than verifying, so only a token that comes a second time is remembered.
+function createSightings(size: number): (token: string) => boolean {
+  const half = Math.min(MAX_WORDS, Math.max(1, Math.floor(size / 2)))
+  const words = 2 ** Math.ceil(Math.log2(half))
+  let young = new Int32Array(words)
+  let old = new Int32Array(words)
+  let count = 0
+  return (token) => {
+    const hash = Math.imul(toKey(token), 0x9e3779b1)
+    const word = (hash >>> 5) & (words - 1)
+    const bit = 1 << (hash & 31)
+    if ((((young[word] as number) | (old[word] as number)) & bit) !== 0) return true
+    if (count === half) {
+      ;[young, old] = [old.fill(0), young]
+      count = 0
+    }
+    young[word] = (young[word] as number) | bit
+    count++
+    return false
+  }
+}
+
+// 28 bits. Not the last character, of which two or four bits are always zero.
+function toKey(text: string): number {
+  const end = text.length - 2
+  return (
+    text.charCodeAt(end) ^
+    (text.charCodeAt(end - 1) << 7) ^
+    (text.charCodeAt(end - 2) << 14) ^
+    (text.charCodeAt(end - 3) << 21)
+  )
 }

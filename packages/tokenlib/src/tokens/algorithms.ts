@@ -72,7 +72,7 @@ export function isHmac(algorithm: Algorithm): boolean {
 export interface BoundKey {
   readonly algorithm: Algorithm
   readonly kid: string
-  /** The `kid`, and the one derived from the key where that is another. */
+  /** The `kid`, and the one derived from the key if that differs. */
   readonly ids: readonly string[]
   readonly key: NodeKey
 }
@@ -173,7 +173,7 @@ export function readLowerSpelling(algorithm: string, encoded: string): string | 
   const signature = readBase64url(encoded)
   if (signature?.length !== 2 * spec.size || isLowS(signature, spec)) return null
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
-  // An s that is no number of the group has no other spelling, and is no signature.
+  // An s outside of the group is not a signature and has no other spelling.
   return s < spec.order ? toBase64url(toLowS(signature, spec)) : null
 }
 
@@ -185,10 +185,10 @@ export function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
   return signature
 }
 
-// Cloudflare's workerd takes no KeyObject beside options. Its `sign` and `verify` take PEM text, but ignore `padding`: a
-// PKCS #1 v1.5 signature would pass for RSA-PSS. Those of `createSign` and `createVerify` are right.
+// Cloudflare's workerd takes no KeyObject together with options. Its `sign` and `verify` take PEM text, but ignore
+// `padding`: a PKCS #1 v1.5 signature would pass for RSA-PSS. `createSign` and `createVerify` get it right.
 
-/** Makes a signature that needs options beside the key. */
+/** Makes a signature that needs options besides the key. */
 export function signWithOptions(
   hash: string,
   input: Buffer,
@@ -202,7 +202,7 @@ export function signWithOptions(
     .sign({ key: toPem(key), ...options })
 }
 
-/** Whether a signature that needs options beside the key is valid. */
+/** Whether a signature that needs options besides the key is valid. */
 export function verifyWithOptions(
   hash: string,
   input: Buffer,

@@ -1,10 +1,14 @@
-import { readBase64url, readBase64urlText, toBase64url } from '../encoding.js'
-import { hasDuplicateMembers, readJsonObject } from '../encoding.js'
+import {
+  hasDuplicateMembers,
+  readBase64url,
+  readBase64urlText,
+  readJsonObject,
+  toBase64url,
+} from '../encoding.js'
 import { TokenDecodeError, TokenSignatureError } from '../errors.js'
 import { type BoundKey, createSignature, isSignature, signatureSize } from './algorithms.js'
-import type { JwsHeader } from './jose.js'
-import { MAX_KID_LENGTH } from './jose.js'
-import { EMPTY_PROTOTYPE, type StandardClaims, toPayload } from './payload.js'
+import { type JwsHeader, MAX_KID_LENGTH } from './jose.js'
+import { EMPTY_PROTOTYPE, parseClaims, type StandardClaims, toPayload } from './payload.js'
 
 /** The segments of a compact JWS (RFC 7515 §7.1), not decoded. */
 export interface CompactJws {
@@ -69,17 +73,11 @@ export function findSigner(keys: readonly BoundKey[], { signingInput, signature 
   throw new TokenSignatureError()
 }
 
-/** Throws `TokenDecodeError` unless a segment is base64url in its canonical spelling. */
-export function assertCanonical(segment: string): void {
-  if (readBase64url(segment) === null) throw notCanonical()
+function assertCanonical(segment: string): void {
+  if (readBase64url(segment) === null) throw new TokenDecodeError('Token is not canonical base64url')
 }
 
-function notCanonical(): TokenDecodeError {
-  return new TokenDecodeError('Token is not canonical base64url')
-}
-
-/** The JSON object of a header in base64url, whatever is in it, or `TokenDecodeError`. */
-export function decodeHeader(encoded: string): Record<string, unknown> {
+function decodeHeader(encoded: string): Record<string, unknown> {
   if (encoded.length > MAX_HEADER_LENGTH) {
     throw new TokenDecodeError(`Token header is longer than ${MAX_HEADER_LENGTH} characters`)
   }
@@ -162,20 +160,15 @@ export type UnverifiedClaims = Readonly<Record<string, unknown>> & {
 }
 
 /**
- * The header and the claims of a JWT whose signature is NOT verified, for logs and tools. Never use them to decide what
- * a request may do: anybody can write such a token.
- *
- * Throws `TokenDecodeError` for what is no signed JWT in compact form, and for what is larger or nested deeper than a
- * verifier accepts.
+ * The header and the claims of a JWT whose signature is NOT verified, for logs and tools; `TokenDecodeError` if it is not
+ * a compact signed JWT or too large. Never use them to decide what a request may do: anybody can write such a token.
  */
 export function decodeWithoutVerifying(token: string): DecodedToken {
   const jws = parseCompact(token, DEFAULT_MAX_TOKEN_LENGTH)
   const header = decodeHeader(jws.header)
   if (typeof header['alg'] !== 'string') throw new TokenDecodeError('Token header has no "alg"')
   assertCanonical(jws.signature)
-  const text = decodePayload(jws)
-  const claims = text === null ? null : readJsonObject(text)
-  if (claims === null) throw new TokenDecodeError('Token claims must be a JSON object')
+  const claims = parseClaims(decodePayload(jws))
   // Hides the CSRF value, as in a verified payload.
   const payload = toPayload({ __proto__: EMPTY_PROTOTYPE, ...claims }) as UnverifiedClaims
   return Object.freeze({ header: Object.freeze({ __proto__: EMPTY_PROTOTYPE, ...header }), payload })

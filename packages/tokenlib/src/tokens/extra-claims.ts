@@ -126,3 +126,19 @@ function typeName(value: unknown): string {
   const constructor: unknown = (value as { constructor?: unknown }).constructor
   return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'object'
 }
+
+/** Whether nothing in claims can change: plain data, frozen to the bottom, and no getters. */
+export function hasOnlyImmutable(claims: object, depth = 0): boolean {
+  return Reflect.ownKeys(claims).every((name) => {
+    const property = { ...Object.getOwnPropertyDescriptor(claims, name) }
+    return 'value' in property && isImmutable(property.value, depth)
+  })
+}
+
+// A frozen Date or Map still changes.
+function isImmutable(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'function'
+  const prototype: unknown = Object.getPrototypeOf(value)
+  const isPlain = prototype === null || prototype === Object.prototype || prototype === Array.prototype
+  return isPlain && Object.isFrozen(value) && depth < MAX_JSON_DEPTH && hasOnlyImmutable(value, depth + 1)
+}

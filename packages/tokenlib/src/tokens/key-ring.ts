@@ -32,13 +32,13 @@ export interface KeyRing {
   /** Every key, those that are not trusted any more included; another list as soon as the keys are replaced. */
   readonly verifying: readonly BoundKey[]
   /** Whether a key of `verifying`, of now or of earlier, is still one and is not retired. */
-  isTrusted(key: BoundKey, now: number): boolean
+  readonly isTrusted: (key: BoundKey, now: number) => boolean
 }
 
 /** The configuration of the keys; `null` means not configured. */
 export interface KeySources {
   readonly JWT_ALGORITHM: Algorithm
-  /** The algorithms accepted beside `JWT_ALGORITHM`. */
+  /** The algorithms accepted besides `JWT_ALGORITHM`. */
   readonly JWT_DECODE_ALGORITHMS: Algorithm | readonly Algorithm[] | null
   readonly JWT_SECRET_KEY: SecretMaterial | null
   readonly JWT_PREVIOUS_SECRET_KEY: SecretMaterial | null

@@ -41,7 +41,7 @@ export interface StandardClaims {
   readonly par?: string
   /** When this refresh token was created, by the store's clock; epoch milliseconds. */
   readonly sat?: number
-  /** Whether cookies of the session outlive the browser session; without it, the configuration says so. */
+  /** Whether cookies of the session outlive the browser session; without it, the configuration decides. */
   readonly remember?: boolean
 }
 
@@ -180,8 +180,10 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
   if (invalid === null) return
   if (invalid === 'exp') throw new TokenExpiredError(claims.exp as number)
   if (invalid === 'age') throw new TokenExpiredError((claims.iat as number) + (rules.maxAge as number))
-  if (invalid === 'missing')
-    throw new TokenDecodeError(`Token claim "${readMissing(claims, rules)}" is missing`)
+  if (invalid === 'missing') {
+    const required = rules.maxAge === null ? rules.requiredClaims : ['iat', ...rules.requiredClaims]
+    throw new TokenDecodeError(`Token claim "${readMissingClaim(claims, required)}" is missing`)
+  }
   if (invalid === 'nbf' || invalid === 'iat') throw new TokenNotYetValidError(claims[invalid] as number)
   if (invalid === 'iss') throw new TokenIssuerError()
   if (invalid === 'aud') throw new TokenAudienceError()
@@ -189,7 +191,7 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
 
 /**
  * Throws `ProofRequiredError` for a token that is bound to a key (RFC 7800 §3.1), whatever its `cnf` is: without a proof of
- * possession, whoever has stolen the token could use it.
+ * possession, anyone who has stolen the token could use it.
  */
 export function assertUnbound(claims: Readonly<Record<string, unknown>>): void {
   if (claims['cnf'] !== undefined) throw new ProofRequiredError()
@@ -222,11 +224,6 @@ function readInvalidClaim(
   return rules.requiredClaims.length > 0 && readMissingClaim(claims, rules.requiredClaims) !== null
     ? 'missing'
     : null
-}
-
-function readMissing(claims: StandardClaims, { requiredClaims, maxAge }: ClaimRules): string {
-  const isWithoutAge = maxAge !== null && claims.iat === undefined
-  return (isWithoutAge ? 'iat' : readMissingClaim(claims, requiredClaims)) ?? ''
 }
 
 /** The first of the names that the claims do not have, or have as `null`; `null` if none is missing. */

@@ -1,8 +1,8 @@
-import { TokenDecodeError, TokenSignatureError } from '../errors.js'
+import { KeysUnavailableError, TokenDecodeError, TokenSignatureError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import type { Clock } from '../time.js'
 import type { BoundKey } from './algorithms.js'
-import { isAccessTokenHeader, type CompactJws } from './compact.js'
+import { type CompactJws, findSigner, isAccessTokenHeader } from './compact.js'
 import { readTokenStart } from './ids.js'
 import type { JwsHeader } from './jose.js'
 import type { KeyRing } from './key-ring.js'
@@ -178,27 +178,21 @@ export function createOwnSource({ keys, rules, names, identityClaim }: OwnTokens
 
 function createRingKeys(ring: KeyRing): SourceKeys {
   // Tokens of one key have the same header, which stays one object.
-  let last: Selection | null = null
+  let last: { header: JwsHeader; verifying: readonly BoundKey[]; keys: readonly BoundKey[] } | null = null
 
   return {
     find(header) {
       const { verifying } = ring
-      // Unless the keys have been replaced.
-      const isKnown = last?.header === header && last.verifying === verifying
-      last = last !== null && isKnown ? last : { header, verifying, keys: selectKeys(verifying, header) }
+      // `keys.set` replaces the list.
+      if (last?.header !== header || last.verifying !== verifying) {
+        last = { header, verifying, keys: selectKeys(verifying, header) }
+      }
       return last.keys
     },
-    isTrusted: (key, now) => ring.isTrusted(key, now),
+    isTrusted: ring.isTrusted,
     idsOf: () => [],
     loader: null,
   }
-}
-
-interface Selection {
-  readonly header: JwsHeader
-  readonly keys: readonly BoundKey[]
-  /** The keys of the ring at the time of selection. */
-  readonly verifying: readonly BoundKey[]
 }
 
 // A header selects among keys that are bound to their algorithms. It never decides how a key is used.
@@ -209,4 +203,32 @@ function selectKeys(keys: readonly BoundKey[], header: JwsHeader): readonly Boun
   const named = allowed.filter((key) => key.kid === header.kid)
   if (named.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
   return named
+}
+
+/**
+ * The key of a source that signed a JWT, or `TokenSignatureError`; `KeysUnavailableError` if the keys are not loaded. Pass
+ * `isLoaded` if you have loaded them: a missing key is then unknown.
+ */
+export function findSourceSigner(
+  { keys, issuer }: TokenSource,
+  header: JwsHeader,
+  jws: CompactJws,
+  { now, isLoaded }: { readonly now: number; readonly isLoaded: boolean },
+): BoundKey {
+  const found = keys.find(header, isLoaded)
+  if (found === null) {
+    // For the next call, and for ready(): otherwise a caller that cannot wait would never get a new key.
+    keys.loader?.prepare(header)
+    throw new KeysUnavailableError(
+      new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
+      undefined,
+      issuer,
+    )
+  }
+  if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
+  // Before the signature: a key may go on under another name.
+  const isTrusted = (key: BoundKey): boolean => keys.isTrusted(key, now)
+  const trusted = found.every(isTrusted) ? found : found.filter(isTrusted)
+  if (trusted.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
+  return findSigner(trusted, jws)
 }

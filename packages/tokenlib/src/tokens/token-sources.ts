@@ -1,15 +1,8 @@
-import { readBase64urlText } from '../encoding.js'
-import {
-  ConfigurationError,
-  KeysUnavailableError,
-  TokenDecodeError,
-  TokenIssuerError,
-  TokenSignatureError,
-} from '../errors.js'
-import { readJsonObject } from '../encoding.js'
+import { readBase64urlText, readJsonObject } from '../encoding.js'
+import { ConfigurationError, TokenDecodeError, TokenIssuerError } from '../errors.js'
 import { type BoundKey, readLowerSpelling } from './algorithms.js'
-import { type CompactJws, findSigner, parseCompact } from './compact.js'
-import type { JwsHeader, NodeKey } from './jose.js'
+import { type CompactJws, parseCompact } from './compact.js'
+import type { NodeKey } from './jose.js'
 import { isNonEmptyString } from './payload.js'
 import type { IssuerSource, SourceContext, TokenSource, TrustedIssuer } from './token-source.js'
 
@@ -90,38 +83,29 @@ export function connectSources(
 function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], context: SourceContext): Issuers {
   const issuers = new Map<string, IssuerSource>()
   for (const [at, trusted] of list.entries()) {
-    assertTrusted(`issuers[${at}]`, trusted)
-    const { issuer } = trusted
+    if (typeof trusted?.connect !== 'function' || !isNonEmptyString(trusted.issuer)) {
+      throw new ConfigurationError(
+        `issuers[${at}] must come from a function of @tokenlib/issuers: trustIssuer({ … }), trustLegacyIssuer({ … }) ` +
+          'or a provider such as keycloak({ … })',
+      )
+    }
+    const { issuer, subjectPrefix = '' } = trusted
     if (issuer === OWN) throw new ConfigurationError(`Issuer ${OWN}: this name is reserved for own tokens`)
     if (issuers.has(issuer)) throw new ConfigurationError(`Issuer ${issuer} is listed twice`)
     if (own.names.includes(issuer)) {
       throw new ConfigurationError(`Issuer ${issuer} is also the issuer of this manager's own tokens`)
     }
-    issuers.set(issuer, connect(trusted, context))
+    const source = trusted.connect(context)
+    // The checks of names and prefixes must apply to the source as well.
+    if (source.issuer !== issuer || source.subjectPrefix !== subjectPrefix) {
+      throw new ConfigurationError(`Issuer ${issuer}: connect() must return its issuer and its subjectPrefix`)
+    }
+    issuers.set(issuer, source)
   }
   return issuers
 }
 
-// The checks of names and prefixes must apply to the source as well.
-function connect(trusted: TrustedIssuer, context: SourceContext): IssuerSource {
-  const source = trusted.connect(context)
-  const { issuer, subjectPrefix = '' } = trusted
-  if (source.issuer === issuer && source.subjectPrefix === subjectPrefix) return source
-  throw new ConfigurationError(`Issuer ${issuer}: connect() must return its issuer and its subjectPrefix`)
-}
-
-function assertTrusted(field: string, given: Partial<TrustedIssuer> | null): void {
-  if (typeof given?.connect === 'function' && isNonEmptyString(given.issuer)) return
-  throw new ConfigurationError(
-    `${field} must come from a function of @tokenlib/issuers: trustIssuer({ … }), trustLegacyIssuer({ … }) or a ` +
-      'provider such as keycloak({ … })',
-  )
-}
-
-/**
- * Throws `ConfigurationError` if a user of one source could be mistaken for a user of another source with the same
- * `sub`.
- */
+// A user of one source must not be mistaken for a user of another source with the same `sub`.
 function assertPrefixes(list: readonly TrustedIssuer[], hasOwnTokens: boolean): void {
   for (const { issuer, subjectPrefix: prefix = '' } of list) {
     const shorter = list.find((other) => isBeginning(other.subjectPrefix ?? '', prefix))
@@ -182,12 +166,12 @@ function isSameKey(one: NodeKey, other: NodeKey): boolean {
 }
 
 function hasKeyFor({ keys }: TokenSource, jws: CompactJws): boolean {
-  const { alg, kid } = readUnverifiedHeader(jws.header) ?? {}
+  const { alg, kid } = readUnverified(jws.header) ?? {}
   if (typeof alg !== 'string' || (kid !== undefined && typeof kid !== 'string')) return false
   return (keys.find(kid === undefined ? { alg } : { alg, kid }) ?? []).length > 0
 }
 
-function readUnverifiedHeader(encoded: string): Record<string, unknown> | null {
+function readUnverified(encoded: string): Record<string, unknown> | null {
   const text = readBase64urlText(encoded)
   return text === null ? null : readJsonObject(text)
 }
@@ -195,35 +179,7 @@ function readUnverifiedHeader(encoded: string): Record<string, unknown> | null {
 /** Parses a JWT of at most `maxLength` characters and its claims, or throws `TokenDecodeError`. */
 export function parseUnverifiedJwt(token: unknown, maxLength: number): UnverifiedJwt {
   const jws = parseCompact(token, maxLength)
-  const text = readBase64urlText(jws.payload)
-  return { jws, claims: text === null ? null : readJsonObject(text) }
-}
-
-/**
- * The key of a source that signed a JWT, or `TokenSignatureError`; `KeysUnavailableError` if the keys are not loaded. Pass
- * `isLoaded` if you have loaded them: a missing key is then unknown.
- */
-export function findSourceSigner(
-  { keys, issuer }: TokenSource,
-  header: JwsHeader,
-  jws: CompactJws,
-  { now, isLoaded }: { readonly now: number; readonly isLoaded: boolean },
-): BoundKey {
-  const found = keys.find(header, isLoaded)
-  if (found === null) {
-    // For the next call, and for ready(): otherwise a caller that cannot wait would never get a new key.
-    keys.loader?.prepare(header)
-    throw new KeysUnavailableError(
-      new Error('The keys of the issuer are not loaded: await tokens.ready() first'),
-      undefined,
-      issuer,
-    )
-  }
-  if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
-  // Before the signature: a key may go on under another name.
-  const trusted = found.filter((key) => keys.isTrusted(key, now))
-  if (trusted.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
-  return findSigner(trusted, jws)
+  return { jws, claims: readUnverified(jws.payload) }
 }
 
 /**
@@ -250,7 +206,7 @@ export function createCanonicalizer(sources: TokenSources, maxLength: number): (
     if (typeof token !== 'string' || token.length > maxLength) return token
     const header = token.slice(0, Math.max(0, token.indexOf('.')))
     if (header !== lastHeader) {
-      lastAlgorithm = readUnverifiedHeader(header)?.['alg'] ?? null
+      lastAlgorithm = readUnverified(header)?.['alg'] ?? null
       lastHeader = header
     }
     if (typeof lastAlgorithm !== 'string' || !lastAlgorithm.startsWith('ES')) return token
