@@ -209,9 +209,6 @@ function readClock(value: string): number | null {
   return clock && Number(clock[1]) * 3600 + Number(clock[2]) * 60 + Number(clock[3])
 }
 
-/** The names of an options object, checked by the compiler against its type; `OptionKinds` checks the values too. */
-export type OptionNames<Options> = Readonly<Record<keyof Options, unknown>>
-
 /**
  * Throws `TypeError` unless `options` is an object with known names only: a misspelled option must not be ignored.
  *

@@ -42,9 +42,8 @@ export interface TokenVerifier {
 /**
  * A verifier that remembers tokens it has verified, by their exact text.
  *
- * Only what can never change is remembered: that spelling, signature, claim types and schema held, and the frozen
- * claims. Time, issuer and audience are checked on every call, a refusal is never kept, and everything else (type,
- * freshness, scopes, revocation) is checked by others, every time.
+ * It remembers only what never changes: the frozen claims of a genuine token. Everything else is checked every time: time,
+ * issuer and audience here, and type, freshness, scopes and revocation by the caller.
  */
 export function createVerifier(settings: Settings): TokenVerifier {
   const { identityClaim, sources, maxTokenLength, schema, verifiedCacheSize } = settings
