@@ -161,9 +161,9 @@ async function report(
 ): Promise<Acknowledgement> {
   const { position } = await revoked
   const [issuer = null, ...others] = new Set(issuers)
-  const facts = { kind, reason: 'requested', issuer: others.length === 0 ? issuer : null, ...origin } as const
+  const facts = { reason: 'requested', issuer: others.length === 0 ? issuer : null, ...origin } as const
   const emitAll = (of: string | null): void => {
-    for (const id of ids) authenticator.emit('revoked', () => ({ ...facts, id, sub: of }))
+    for (const id of ids) authenticator.emit('revoked', () => ({ kind, id, sub: of, ...facts }))
   }
   if (isPromise(sub)) void sub.then(emitAll)
   else emitAll(sub)
