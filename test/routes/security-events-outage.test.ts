@@ -269,6 +269,14 @@ describe('a manager that is closed while logouts wait', () => {
     expect(calls).toBe(0)
   })
 
+  test('accepts no further one, whose revocation nobody would write', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start()
+    await tokens.ready()
+    await tokens.close()
+    expect((await sendLogout(logout, logoutToken())).status).toBe(503)
+  })
+
   test('waits no longer than for one answer of the store', async () => {
     const failing = createFailing()
     const silent = { ...failing.store, restore: () => new Promise<void>(() => undefined) }

@@ -101,7 +101,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   }
 
   const closeStore = async (): Promise<void> => {
-    if (deferred.waiting.size > 0) await deferred.close()
+    await deferred.close()
     await client.close()
   }
 

@@ -122,7 +122,7 @@ interface DeferredRevocations {
   add(batch: readonly Revocation[], unless: readonly RevocationKey[]): void
   /** Whether one of them revokes a token of these keys that started at `start`. */
   isRevoked(keys: readonly RevocationKey[], start: number): boolean
-  /** Tries once more to write what is waiting, within the deadline of a call. The rest is lost. */
+  /** Accepts nothing more, and tries once more to write what is waiting. After the deadline of a call, the rest is lost. */
   close(): Promise<void>
 }
 
@@ -225,6 +225,7 @@ function createDeferredRevocations(client: StoreClient, now: Clock): DeferredRev
       ),
     async close() {
       isClosed = true
+      if (waiting.size === 0) return
       try {
         await withDeadline(writeLast(), client.timeoutMs, () => new Error('The store did not answer'))
       } catch {
