@@ -33,7 +33,7 @@ describeAttacks(
     ownAttack('an answer that is no key set neither empties the keys nor adds any', async () => {
       for (const [name, answer] of FAULTS) {
         const server = await startKeyServer(a.jwk, b.jwk)
-        const keys = createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true, timeout: '50ms' })
+        const keys = createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true, timeout: '1s' })
         await keys.ready()
         server.answer(answer)
         keys.advance(601)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TokenEvents, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { RevokeOptions, TokenEvents, TokenManager } from '../../packages/tokenlib/src/index.js'
 import type { TokenEventName } from '../../packages/tokenlib/src/kit.js'
 import { createManager } from '../helpers/manager.js'
 import { createRevocable } from '../helpers/revocable.js'
@@ -93,6 +93,15 @@ describe('revoked has the user, as far as it is known, and who did it', () => {
     await tokens.revoke.session(payload.sid as string)
     expect(revoked.map(({ sub }) => sub)).toEqual([null, null])
   })
+})
+
+test('an actor, a note or a client that is null is not known, and the revocation takes place', async () => {
+  const { tokens, payload, revoked, loggedOut } = await logIn()
+  // As from JavaScript: events have null there.
+  const unknown = NOBODY as unknown as RevokeOptions
+  await tokens.logout(payload, unknown)
+  await tokens.revoke.user('ada', unknown)
+  expect([...loggedOut, ...revoked]).toMatchObject([NOBODY, NOBODY, NOBODY])
 })
 
 test('what comes from outside is cleaned and cut', async () => {

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { OpenSessionOptions, RevocationStore } from '../../packages/tokenlib/src/index.js'
 import type { SessionStore } from '../../packages/tokenlib/src/revocation/session-store.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
@@ -37,6 +38,7 @@ function create() {
   }
   const { tokens } = createRevocable({ JWT_REVOCATION_TIMEOUT: '40ms' }, { clock, store })
   return {
+    clock,
     tokens,
     store,
     calls,
@@ -80,6 +82,20 @@ describe('a session that is opened too late for its log-in is revoked', () => {
     await logIn()
     release()
     await expect.poll(() => operations).toEqual(['open', 'revoke'])
+  })
+
+  test('and a clock that fails by then leaves no rejection unhandled', async () => {
+    const { clock, logIn, hold, release } = create()
+    const unhandled: unknown[] = []
+    const note = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    onTestFinished(() => void process.off('unhandledRejection', note))
+    hold()
+    await logIn()
+    clock.seconds = Number.NaN
+    release()
+    for (let turn = 0; turn < 5; turn++) await nextTurn()
+    expect(unhandled).toEqual([])
   })
 })
 

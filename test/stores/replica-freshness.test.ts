@@ -92,6 +92,14 @@ describe('a clock that moves', () => {
     expect([freshness.isFresh(), freshness.wasSetBack()]).toEqual([false, true])
   })
 
+  test('a wall clock that stands still, or shows the same moment twice, does not lengthen the bound', () => {
+    const { freshness, clocks, read } = create(100)
+    read()
+    expect(freshness.isFresh()).toBe(true)
+    clocks.steady += 101
+    expect(freshness.isFresh()).toBe(false)
+  })
+
   test('a clock that is corrected by less is no matter', () => {
     const { freshness, clocks, read } = create()
     read()

@@ -78,7 +78,7 @@ export function createRevoker(
       newestStart = Math.max(newestStart, start)
       return start
     },
-    write(keys, unless) {
+    async write(keys, unless) {
       // A session may get new tokens until the revocation has reached every process.
       const least = addDuration(now(), client.lifetimes.longest)
       const batch = toEntries(keys).map((entry) =>

@@ -13,8 +13,8 @@ export interface SessionClientOptions {
   readonly userAgent?: string | undefined
 }
 
-// Empty strings are allowed: they often come from a header.
-const anyText = kindOf<string>('a string', (value) => typeof value === 'string')
+// Empty strings often come from a header, and `null` comes from JavaScript: neither may keep a session alive.
+const anyText = kindOf<string>('a string', (value) => value === null || typeof value === 'string')
 
 /** The options of `SessionClientOptions`. */
 export const CLIENT_OPTIONS: OptionKinds<SessionClientOptions> = {

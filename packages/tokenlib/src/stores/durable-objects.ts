@@ -88,7 +88,7 @@ export function createDurableObjectStore(
       return await post(call)
     } catch (error) {
       // Every deployment restarts the object, with the calls that it has not answered.
-      if (!isReset(error) || UNREPEATABLE.has(call.operation)) throw error
+      if (!isReset(error) || !IS_REPEATABLE[call.operation]) throw error
       return post(call)
     }
   }
@@ -148,8 +148,23 @@ export function createDurableObjectStore(
   })
 }
 
-// Not safe to send twice: each login opens a session, and a claim finds itself the second time.
-const UNREPEATABLE: ReadonlySet<keyof ObjectOperations> = new Set(['open', 'openLimited', 'claim'])
+// Which calls are safe to send twice; the compiler asks for every new one. Each login opens a session and makes room for it,
+// and a claim finds itself the second time. A refresh token may be repeated. (A reuse whose answer is lost is not reported,
+// as with any store.)
+const IS_REPEATABLE: Readonly<Record<keyof ObjectOperations, boolean>> = {
+  prepare: true,
+  revoke: true,
+  claim: false,
+  lookup: true,
+  feed: true,
+  prune: true,
+  open: false,
+  openLimited: false,
+  rotate: true,
+  present: true,
+  list: true,
+  get: true,
+}
 
 // As Cloudflare marks its errors.
 function isReset(error: unknown): boolean {

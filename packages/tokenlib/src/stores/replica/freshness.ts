@@ -76,38 +76,27 @@ export function createFreshness(
   let lead = 0
   // The furthest that it was ahead: entries may have been dropped by it.
   let highestLead = wallClock() - steadyClock()
-  // The last moment that it was found fresh at, by the other clock.
-  let freshAt = Number.NaN
 
   return {
     begin() {
       const now = steadyClock()
       sentLead = wallClock() - now
       highestLead = Math.max(highestLead, sentLead)
-      freshAt = Number.NaN
       return now
     },
     confirm(at) {
       if (at < expiredAt) return
       confirmedAt = at
       lead = sentLead
-      freshAt = Number.NaN
     },
     expire() {
       expiredAt = steadyClock()
       confirmedAt = Number.NEGATIVE_INFINITY
-      freshAt = Number.NaN
     },
     isFresh() {
-      const wall = wallClock()
-      // In the same millisecond the answer is the same: most checks of a busy process read one clock.
-      if (wall === freshAt) return true
+      // Both clocks, for every check: either of them may have stopped since the last one.
       const now = steadyClock()
-      const age = now - confirmedAt
-      const isFresh = age <= boundMs && Math.abs(wall - now - lead) <= MAX_DRIFT_MS
-      // Not in its last millisecond: that one may pass before the other clock moves.
-      freshAt = isFresh && age < boundMs - 1 ? wall : Number.NaN
-      return isFresh
+      return now - confirmedAt <= boundMs && Math.abs(wallClock() - now - lead) <= MAX_DRIFT_MS
     },
     readAge: () => (Number.isFinite(confirmedAt) ? steadyClock() - confirmedAt : null),
     wasSetBack() {
