@@ -13,8 +13,9 @@ export interface SessionClientOptions {
   readonly userAgent?: string | undefined
 }
 
-// Empty strings are allowed: they often come from a header.
-const anyText = kindOf<string>('a string', (value) => typeof value === 'string')
+// Empty strings are allowed, because they often come from a header, and so is the `null` of an event or of a stored session: a
+// revocation must not fail because an address is not known.
+const anyText = kindOf<string>('a string', (value) => value === null || typeof value === 'string')
 
 /** The options of `SessionClientOptions`. */
 export const CLIENT_OPTIONS: OptionKinds<SessionClientOptions> = {
