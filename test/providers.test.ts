@@ -126,6 +126,10 @@ describe('refused when it is configured', () => {
     const remoteKeys = { jwksUri: 'https://other.example/keys' }
     expect(() => keycloak({ ...KEYCLOAK, remoteKeys: remoteKeys as object })).toThrow(TypeError)
   })
+
+  test('remoteKeys that are not an object', () => {
+    expect(() => keycloak({ ...KEYCLOAK, remoteKeys: null as never })).toThrow(TypeError)
+  })
 })
 
 test('every option of what is returned can be replaced', () => {

@@ -131,6 +131,11 @@ describe('with the configuration of the environment', () => {
     expect(rules((await inspect(token(), changed)).objections)).toEqual([rule])
   })
 
+  test('fields that say nothing about tokens may be incomplete', async () => {
+    const partial = { ...env, JWT_COOKIE_SAMESITE: 'none', JWT_COOKIE_SECURE: 'false' }
+    expect(await inspect(token(), partial)).toMatchObject({ configuration: 'used', objections: [] })
+  })
+
   test('an invalid configuration is a warning, and not used', async () => {
     const broken = { JWT_SECRET_KEY: 'short' }
     expect((await inspect(token(), broken)).configuration).toBe('invalid')

@@ -118,3 +118,17 @@ test('what comes from outside is cleaned and cut', async () => {
   expect(revoked[2]?.note).toBeNull()
   await expect(tokens.revoke.user('ada', { note: {} as never })).rejects.toThrow(TypeError)
 })
+
+test('what is not known may be null, as in events and in lists of sessions', async () => {
+  const { tokens, payload, revoked } = await logIn()
+  const unknown = NOBODY as object
+  await tokens.revoke.session(payload, unknown)
+  await tokens.revoke.user('ada', unknown)
+  const { ip, userAgent } = NOBODY
+  await tokens.sessions.open({ uid: 'ada' }, { ip, userAgent } as object)
+  tokens.sessions.reportFailedLogin({ reason: 'credentials', ip, userAgent } as never)
+  expect(revoked).toMatchObject([
+    { kind: 'session', ...NOBODY },
+    { kind: 'user', ...NOBODY },
+  ])
+})

@@ -216,3 +216,9 @@ test.each(['open', 'rotate', 'present', 'list', 'get'] as const)(
     )
   },
 )
+
+test('a list from the start, if there is no page before', async () => {
+  const { tokens } = createRevocable()
+  await tokens.sessions.open({ uid: 'ada' })
+  expect(await tokens.sessions.list('ada', { before: null } as object)).toHaveLength(1)
+})

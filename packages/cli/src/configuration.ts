@@ -1,4 +1,4 @@
-import { TokenConfig, TokenManager } from 'tokenlib'
+import { TokenConfig, type TokenConfigOptions, TokenManager } from 'tokenlib'
 import { isConfigurationError } from 'tokenlib/errors'
 import { internalsOf, type ManagerInspection, parseDuration } from 'tokenlib/kit'
 
@@ -18,6 +18,14 @@ export const KEY_FIELDS: readonly FieldName[] = [
   'JWT_PRIVATE_KEY',
   'JWT_PUBLIC_KEY',
   'JWT_PREVIOUS_PUBLIC_KEY',
+]
+
+// How the keys are imported.
+const KEY_RULES: readonly FieldName[] = [
+  'JWT_ALGORITHM',
+  'JWT_DECODE_ALGORITHMS',
+  'JWT_PRIVATE_KEY_PASSPHRASE',
+  'JWT_ALLOW_WEAK_SECRET',
 ]
 
 /** What a token is compared with. */
@@ -61,8 +69,15 @@ function toRules(config: TokenConfig): InspectRules {
     issuers: toList(config.JWT_DECODE_ISSUER),
     audience: toList(config.JWT_DECODE_AUDIENCE),
     requiredClaims: toList(config.JWT_REQUIRED_CLAIMS),
-    keys: hasKeys ? internalsOf(new TokenManager({ config })).inspect().keys : null,
+    keys: hasKeys ? readKeys(config) : null,
   }
+}
+
+// The other fields are left out: the application may complete them in code, and a token is compared with the keys all the same.
+function readKeys(config: TokenConfig): ManagerInspection['keys'] {
+  const fields = [...KEY_FIELDS, ...KEY_RULES].map((name) => [name, config[name]])
+  const keysOnly = new TokenConfig(Object.fromEntries(fields) as TokenConfigOptions)
+  return internalsOf(new TokenManager({ config: keysOnly })).inspect().keys
 }
 
 function toList(value: string | readonly string[] | null): readonly string[] {

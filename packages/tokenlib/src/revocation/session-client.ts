@@ -13,7 +13,7 @@ export interface SessionClientOptions {
   readonly userAgent?: string | undefined
 }
 
-// Empty strings often come from a header, and `null` comes from JavaScript: neither may keep a session alive.
+// Headers give empty strings, and events and stored sessions give `null`. A revocation must not fail because of either.
 const anyText = kindOf<string>('a string', (value) => value === null || typeof value === 'string')
 
 /** The options of `SessionClientOptions`. */

@@ -10,7 +10,7 @@ import {
   type TokenError,
 } from '../errors.js'
 import type { SessionClient, TokenEmitter } from '../events.js'
-import { count, type OptionKinds, parseOptions, text } from '../options.js'
+import { count, kindOf, type OptionKinds, parseOptions, text } from '../options.js'
 import { nextTurn } from '../runtime.js'
 import type { CheckedToken } from './blocklist.js'
 import { createOpener, sessionsOf } from './opening.js'
@@ -48,7 +48,7 @@ export interface ListSessionsOptions {
 
 const LIST_OPTIONS: OptionKinds<ListSessionsOptions> = {
   limit: count(1, MAX_LIST_LIMIT),
-  before: { ...text, expected: 'the id of a session, or null' },
+  before: kindOf('the id of a session, or null', (value) => value === null || text.isValid(value)),
 }
 
 /** Opens, rotates and lists sessions in a store. */
