@@ -121,6 +121,7 @@ export function parseKeySource(source: KeySource | undefined, context: KeyOwner)
   if (
     typeof given !== 'object' ||
     given === null ||
+    Array.isArray(given) ||
     !('keys' in given || 'jwksUri' in given || 'discovery' in given)
   ) {
     throw new TypeError(`${owner} must be an object with jwksUri, discovery or keys, or a function`)
