@@ -174,7 +174,9 @@ function toCalls(
 export function callDependency<Value>(
   dependency: Dependency<Value>,
 ): (request: RequestSource) => Promise<Value> {
-  if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
+  if (typeof dependency !== 'function') {
+    throw new TypeError('A dependency must be a function, such as tokens.accessTokenRequired')
+  }
   const own = ownDependencies.get(dependency)
   const run = own === undefined ? watchStarted(dependency) : own.resolve
   return async (request) => {

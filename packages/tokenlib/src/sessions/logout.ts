@@ -45,7 +45,7 @@ export function createLogout(authenticator: Authenticator): Logout {
     })
   const logOutPayload = (payload: LogoutPayload, options: RevokeOptions): Promise<Acknowledgement> =>
     runRevocation(authenticator, 'logout', { options }, async (asked) => {
-      assertPayload('logout()', payload)
+      assertPayload('logout() takes a request or', payload)
       return endSession(asked, payload, toIssuers(settings.sources, asked.issuer, payload))
     })
   return ((source: RequestSource | LogoutPayload, options: RevokeOptions = {}) =>

@@ -60,7 +60,7 @@ export function createRevoke(
   return {
     token: (payload, options) =>
       run('token', options, async (asked) => {
-        assertPayload('revoke.token()', payload)
+        assertPayload('revoke.token() takes', payload)
         return revokeToken(asked, payload, toIssuers(sources, asked.issuer, payload))
       }),
     session: (session, options) =>
@@ -180,9 +180,9 @@ async function readSubject(store: StoreConnection | null, sid: string): Promise<
 }
 
 /** Throws `TypeError` for the text of a token. */
-export function assertPayload(method: string, payload: unknown): void {
+export function assertPayload(call: string, payload: unknown): void {
   if (typeof payload === 'object' && payload !== null) return
-  throw new TypeError(`${method} takes the payload of a token, which verify() returns, not its text`)
+  throw new TypeError(`${call} the payload of a token, which verify() returns, not its text`)
 }
 
 /**
