@@ -251,7 +251,7 @@ function parseProvider<Options extends ProviderOptions>(
 ): Options {
   const toError = (problem: string): Error => new ConfigurationError(`${owner}: ${problem}`)
   const options = parseOptions(owner, given, kinds, { ...MEANT_OPTIONS, ...meant }, toError)
-  // An address in it would be ignored.
+  // Rejects `jwksUri` and `discovery`, which would be ignored here.
   parseOptions(`${owner} remoteKeys`, options.remoteKeys ?? {}, REMOTE_OPTIONS)
   return options
 }

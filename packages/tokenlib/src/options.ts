@@ -19,8 +19,10 @@ export type OptionKinds<Options> = {
 }
 
 /**
- * A checked copy of options, lists copied too. Throws `TypeError` for an unknown name, and what `toError` creates for a
- * wrong value or a missing required option; `undefined` counts as left out. For `owner` and `meant` see `assertOptions`.
+ * Returns a checked copy of options, including their lists. An option that is `undefined` counts as left out.
+ *
+ * Throws `TypeError` for an unknown name, and the error of `toError` for a wrong value or a missing required option.
+ * `assertOptions` explains `owner` and `meant`.
  *
  * @example
  * const LIST_OPTIONS: OptionKinds<ListOptions> = { uid: required(text), limit: count(1), isOpen: flag }
@@ -29,7 +31,7 @@ export type OptionKinds<Options> = {
 export function parseOptions<Options extends object>(
   owner: string,
   given: Options,
-  // The values were checked where the table was declared, maybe for other type parameters.
+  // `Kind<unknown>`: the table was type-checked at its declaration, possibly for other type parameters.
   kinds: { readonly [Name in keyof Options]-?: Kind<unknown> },
   meant?: Parameters<typeof assertOptions>[3],
   toError: (problem: string) => Error = (problem) => new TypeError(problem),
@@ -259,7 +261,7 @@ export function unknownName(
 
 function findNearest(name: string, known: readonly string[]): string | null {
   let nearest: string | null = null
-  // A single known name is always suggested: it may be the one that was meant, in other words.
+  // A single known name is always suggested, however different it is.
   let smallest = known.length === 1 ? Number.POSITIVE_INFINITY : MAX_DISTANCE
   // No known name is longer, and the running time must not depend on the length of the input.
   const wanted = name.slice(0, MAX_NAME_LENGTH).toLowerCase()

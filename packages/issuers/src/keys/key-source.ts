@@ -193,7 +193,7 @@ function toTiming(options: RemoteKeysOptions): KeyTiming {
   }
 }
 
-// Lower case: a header that replaces ours must not be added to it. `null` for what HTTP does not allow.
+// In lower case, so that a given header replaces ours instead of being sent with it. `null` for invalid headers.
 function readHeaders(given: unknown): Readonly<Record<string, string>> | null {
   try {
     return Object.freeze(Object.fromEntries(new Headers(given as Record<string, string>)))

@@ -148,9 +148,9 @@ export function createDurableObjectStore(
   })
 }
 
-// Which calls are safe to send twice; the compiler asks for every new one. Each login opens a session and makes room for it,
-// and a claim finds itself the second time. A refresh token may be repeated. (A reuse whose answer is lost is not reported,
-// as with any store.)
+// Which calls are safe to send twice. A new call without an answer here does not compile. Each login opens a session and may
+// end others, and a second claim would find the first one. A refresh token may be presented again. (As with any store, a
+// reuse is not reported if the response is lost.)
 const IS_REPEATABLE: Readonly<Record<keyof ObjectOperations, boolean>> = {
   prepare: true,
   revoke: true,

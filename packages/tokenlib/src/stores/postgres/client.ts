@@ -36,7 +36,7 @@ export interface Database {
   query<Answer>(statement: string, values: readonly Value[]): Promise<Answer | null>
 }
 
-/** The database behind a client, which is told by its shape. */
+/** The database behind a client. The driver is recognised by the client's shape. */
 export function toDatabase(client: PostgresClient, namedStatements: boolean): Database {
   const run = toRun(client, namedStatements)
   return {

@@ -2,7 +2,7 @@ import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import { createScript, type Script } from './client.js'
 import { BEGIN } from './lua.js'
 
-// What is known of a client begins with '=', or is '' where nothing is.
+// A known value of a client starts with '='; an unknown one is ''.
 const UNMARK = `
 local function unmark(value, known)
   if value == '' then return known end
