@@ -101,7 +101,7 @@ describe('mistakes in the options of an issuer', () => {
   })
 
   test('keys that are a list', () => {
-    expect(errorOf([{ ...A.options(), keys: [] }]).message).toContain('jwksUri, discovery or keys')
+    expect(errorOf([{ ...A.options(), keys: [] }]).message).toContain('{ keys: [jwk] }')
   })
 
   test.each([

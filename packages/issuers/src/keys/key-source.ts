@@ -124,7 +124,9 @@ export function parseKeySource(source: KeySource | undefined, context: KeyOwner)
     Array.isArray(given) ||
     !('keys' in given || 'jwksUri' in given || 'discovery' in given)
   ) {
-    throw new TypeError(`${owner} must be an object with jwksUri, discovery or keys, or a function`)
+    throw new TypeError(
+      `${owner} must be { keys: [jwk] }, { jwksUri: url }, { discovery: url } or a function`,
+    )
   }
   const parse = <Options extends object>(options: Options, kinds: OptionKinds<Options>): Options =>
     parseOptions(owner, options, kinds, {}, (problem) => new TypeError(`${owner}: ${problem}`))

@@ -210,10 +210,10 @@ function assertNamespace(namespace: unknown): void {
 
 function describe(given: unknown, has: (method: string) => boolean): string {
   if (given === undefined || given === null) {
-    return 'It is not there: add the binding to "durable_objects" in wrangler.jsonc, and use its name'
+    return 'The binding is missing: add it to "durable_objects" in wrangler.jsonc, and use its name'
   }
   if (has('fetch')) return 'This is one object, or another Worker: pass the namespace itself'
   if (has('getWithMetadata')) return 'This is a KV namespace, which answers with old values for a minute'
   if (has('prepare') && has('batch')) return 'This is a D1 database'
-  return 'This is something else'
+  return 'The given value is not a namespace'
 }

@@ -92,8 +92,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
   })
 
-  // A process that has not used the store since it was prepared knows no more than one that starts after the loss, which
-  // revokes nothing either. While it is prepared for the first time, nobody may know.
+  // A process that has not used the store since it was prepared knows no more than a process that starts after the loss,
+  // which revokes nothing either. During the first preparation this is not known yet.
   const canRestore = (): boolean => store.restore !== undefined && (isComplete || (isPrepared && !isUsed))
 
   const assertFresh = (): void => {
