@@ -148,7 +148,7 @@ local isSwept = all and mayStartLater(all.notBefore)
 -- A change of its own, by which sessions from before it are told from those after it.
 if isSwept then raise(all) end
 
--- A batch of nothing asks whether the server takes writes: this one changes nothing, and a full server refuses it too.
+-- An empty batch tests whether the server accepts writes: this write changes nothing, but a full server refuses it.
 if #ARGV == 3 then redis.call('HSETNX', meta, 'epoch', epoch) end
 local refused = write(raised, ARGV[3], removed)
 if refused then return refused end
