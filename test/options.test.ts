@@ -32,11 +32,20 @@ test.each([
   ['revokation', 'revocation'],
   ['Config', 'config'],
   ['clokc', 'clock'],
-  ['toString', 'config'],
 ])('an unknown name is refused with the nearest known one: %s', (name, nearest) => {
   const call = () => assertOptions('new TokenManager()', { [name]: undefined }, NAMES)
   expect(call).toThrow(TypeError)
   expect(call).toThrow(`Unknown option "${name}" of new TokenManager(); did you mean "${nearest}"?`)
+})
+
+test('a name that is like none of the known ones is refused with all of them', () => {
+  expect(() => assertOptions('f()', { toString: undefined }, NAMES)).toThrow(
+    new TypeError('Unknown option "toString" of f(). Known: revocation, config, clock'),
+  )
+})
+
+test('no name is suggested that is not close', () => {
+  expect(unknownName('option', 'tenant', ['clock', 'config'])).toBe('Unknown option "tenant"')
 })
 
 test.each([null, undefined, 'revocation', 7, true, [{}], () => ({})])(
@@ -92,9 +101,19 @@ describe('a table of kinds', () => {
     [{ uid: 'ada', isOpn: true }, 'Unknown option "isOpn" of list(); did you mean "isOpen"?'],
     [{}, 'uid must be a non-empty string'],
     [{ uid: 'ada', isOpen: 1 }, 'isOpen must be true or false'],
-    [{ uid: 'ada', names: [] }, 'names must be a non-empty list, each a non-empty string'],
+    [
+      { uid: 'ada', names: [] },
+      'names must be a non-empty string, or a non-empty list, each a non-empty string',
+    ],
   ])('refuses %o', (given, message) => {
     expect(() => parse(given)).toThrow(new TypeError(message))
+  })
+
+  test('says that a single value will do where a list is optional', () => {
+    const parseOne = () => parseOptions('f()', { names: 7 }, { names: oneOrMore(text) })
+    expect(parseOne).toThrow(
+      new TypeError('names must be a non-empty string, or a non-empty list, each a non-empty string'),
+    )
   })
 
   test('may create another error for a wrong value, but not for an unknown name', () => {
@@ -122,7 +141,7 @@ describe('a table of kinds', () => {
       isOpen: true,
     })
     const invalid = Object.assign(Object.create({ names: '' }) as object, { uid: 'ada' })
-    expect(() => parse(invalid)).toThrow('names must be a non-empty list')
+    expect(() => parse(invalid)).toThrow('names must be a non-empty string, or a non-empty list')
   })
 
   test('reads nothing that every object inherits', () => {

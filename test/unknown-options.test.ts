@@ -142,7 +142,7 @@ const CALLS: readonly (readonly [
   ['require', 'anyscopes', 'anyScope', (given) => tokens.require(given)],
   ['getTokenFromRequest', 'location', 'locations', (given) => tokens.getTokenFromRequest(request, given)],
   ['verify', 'skipRevokation', 'skipRevocation', (given) => tokens.verify('a.b.c', given)],
-  ['verify', 'optional', 'skipRevocation', (given) => tokens.verify('a.b.c', given)],
+  ['verify', 'skipRevokation', 'skipRevocation', (given) => tokens.verify('a.b.c', given)],
   [
     'verifyWithoutRevocation of the kit',
     'allowExpire',

@@ -14,6 +14,7 @@ import {
 } from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import { TokenConfig, TokenManager, type TokenPayload } from '../../packages/tokenlib/src/index.js'
 import { createManager, SECRET } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 import { serve } from '../helpers/nest.js'
 
 const createConfig = (secret: string) => new TokenConfig({ JWT_SECRET_KEY: secret })
@@ -93,6 +94,17 @@ describe('TokenModule', () => {
     class FeatureModule {}
     const imports = [TokenModule.forRoot({ tokens, global: false }), FeatureModule]
     await expect(Test.createTestingModule({ imports }).compile()).rejects.toThrow(/TokenManager/)
+  })
+
+  test('a module without a manager says what it needs', async () => {
+    const config = createConfig(SECRET)
+    for (const given of [{ tokens: config }, { tokens: undefined }] as never[]) {
+      expect(() => TokenModule.forRoot(given)).toThrow(naming('TypeError', 'tokens', 'TokenManager'))
+    }
+    expect(() => TokenModule.forRoot({ tokens, config })).toThrow(
+      naming('TypeError', 'config', 'tokens', 'both'),
+    )
+    expect(() => TokenModule.forRootAsync({} as never)).toThrow(naming('TypeError', 'useFactory', 'useClass'))
   })
 
   test('a wrong configuration ends the start', async () => {

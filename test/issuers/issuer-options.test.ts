@@ -100,6 +100,17 @@ describe('mistakes in the options of an issuer', () => {
     expect(error.message).toContain(A.issuer)
   })
 
+  test('keys that are a list', () => {
+    expect(errorOf([{ ...A.options(), keys: [] }]).message).toContain('{ keys: [jwk] }')
+  })
+
+  test.each([
+    [{ sub: '' }, 'mapping.sub must be'],
+    [{ access: { claim: 'typ' } }, 'mapping.access.value must be'],
+  ])('the mapping %j is named with its path', (mapping, message) => {
+    expect(errorOf([{ ...A.options(), mapping }]).message).toContain(message)
+  })
+
   test.each([
     ['no text', [{ ...A.options(), issuer: undefined }]],
     ['an empty text', [{ ...A.options(), issuer: '' }]],

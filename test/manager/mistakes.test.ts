@@ -77,7 +77,7 @@ describe('a call that cannot be meant is told why', () => {
     const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     for (const payload of [accessToken, undefined, null] as never[]) {
       await expect(tokens.logout(payload)).rejects.toThrow(
-        naming('TypeError', 'logout()', 'payload', 'verify()'),
+        naming('TypeError', 'logout()', 'request', 'payload', 'verify()'),
       )
       await expect(tokens.revoke.token(payload)).rejects.toThrow(
         naming('TypeError', 'revoke.token()', 'payload', 'verify()'),
@@ -196,7 +196,9 @@ describe('a call that cannot be meant is told why', () => {
       expect(() => injectAll(unnamed)).toThrow(naming('TypeError', 'inject({ payload'))
     }
     expect(() => enforceAll([])).toThrow(naming('TypeError', 'dependency'))
-    expect(() => enforceAll([() => 1, 'x' as never])).toThrow(naming('TypeError', 'dependency'))
+    expect(() => enforceAll([() => 1, 'x' as never])).toThrow(
+      naming('TypeError', 'dependency', 'tokens.accessTokenRequired'),
+    )
     for (const slip of [() => () => 1, async () => () => 1]) {
       await expect(async () => enforceAll([slip])(request)).rejects.toThrow(
         naming('TypeError', 'dependency', 'function'),

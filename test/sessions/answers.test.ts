@@ -248,7 +248,7 @@ describe('a mistake in a call is told by name', () => {
     [
       'the issuer of a session that the store keeps',
       () => tokens.sessions.end('s', 'ada', { issuer: 'own' }),
-      'sessions.end() takes no issuer here: it goes by that of the tokens',
+      'sessions.end() takes no issuer here: the issuer is known from the tokens or sessions',
     ],
   ])('%s', async (_what, call, message) => {
     await expect(call()).rejects.toThrow(new TypeError(message))

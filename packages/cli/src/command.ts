@@ -105,7 +105,7 @@ export function describeUnknown(
   known: readonly string[],
   owner?: string,
 ): string {
-  if (name.length <= MAX_SHOWN_LENGTH && !/[:@]/.test(name)) return unknownName(what, name, known, owner)
+  if (name.length <= MAX_SHOWN_LENGTH && !/[:@]/.test(name)) return unknownName(what, name, known, owner, '.')
   return `Unknown ${what}${owner === undefined ? '' : ` of ${owner}`}.`
 }
 

@@ -8,7 +8,7 @@ import { CommandError, EXIT } from './exit.js'
 import { openStore } from './open-store.js'
 import type { OpenedStore, OpenStoreOptions } from './opened-store.js'
 
-/** A store, and a manager that revokes and lists sessions in it; it needs no key of the application. */
+/** A store, and a manager that lists and revokes its sessions without a key of the application. */
 export interface ConnectedStore {
   readonly opened: OpenedStore
   readonly tokens: TokenManager
@@ -74,7 +74,7 @@ export function withManager<Value>(
   run: (connected: ConnectedStore) => Promise<Value>,
 ): Promise<Value> {
   const configured = readConfig(call)
-  // Only what decides how long the store keeps an entry: the keys and other rules of the application are not needed.
+  // Copies only the fields that decide how long the store keeps an entry. Keys and other rules are not needed.
   const config = new TokenConfig({
     JWT_SECRET_KEY: randomBytes(32),
     ...Object.fromEntries(STORE_FIELDS.map((name) => [name, configured[name]])),

@@ -23,7 +23,7 @@ export class SafeText {
     return new SafeText(literals.map((literal, at) => literal + (escaped[at] ?? '')).join(''))
   }
 
-  /** The text with a format, whatever stdout is. */
+  /** Formats the text, even if stdout is not a terminal. */
   static styled(format: TextFormat, text: string | SafeText): SafeText {
     return new SafeText(styleText(format, safe`${text}`.#text, { validateStream: false }))
   }

@@ -13,7 +13,7 @@ export function toWords(seconds: number): string {
   return toCount(Math.floor(whole / size), name)
 }
 
-/** The message of whatever was thrown. */
+/** The message of a thrown value. */
 export function toMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

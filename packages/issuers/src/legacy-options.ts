@@ -102,7 +102,7 @@ export interface LegacySettings {
   readonly acceptUntil: number
   /** Seconds. */
   readonly maxAge: number
-  /** Seconds; `null` for that of the manager. */
+  /** Seconds; `null` for the manager's leeway. */
   readonly leeway: number | null
   readonly onlyAccessTokens: boolean
   readonly audience: readonly string[]

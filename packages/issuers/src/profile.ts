@@ -62,12 +62,27 @@ export function parseIssuerOptions<
 ): Omit<Options, 'mapping'> & { readonly mapping: ClaimMapping } {
   const name = (given as Partial<Options> | null)?.issuer
   const owner = text.isValid(name) ? `issuer ${name}` : 'an issuer'
-  const toError = (problem: string): Error => new ConfigurationError(`${owner}: ${problem}`)
-  const options = parseOptions(owner, given, kinds, meant, toError)
+  const failAt =
+    (path: string) =>
+    (problem: string): Error =>
+      new ConfigurationError(`${owner}: ${path}${problem}`)
+  const options = parseOptions(owner, given, kinds, meant, failAt(''))
   if (options.mapping === undefined) return { ...options, mapping: {} }
-  const mapping = parseOptions(`mapping of ${owner}`, options.mapping, MAPPING_OPTIONS, MEANT_CLAIMS, toError)
+  const mapping = parseOptions(
+    `mapping of ${owner}`,
+    options.mapping,
+    MAPPING_OPTIONS,
+    MEANT_CLAIMS,
+    failAt('mapping.'),
+  )
   if (mapping.access === undefined) return { ...options, mapping }
-  const access = parseOptions(`mapping.access of ${owner}`, mapping.access, ACCESS_OPTIONS, {}, toError)
+  const access = parseOptions(
+    `mapping.access of ${owner}`,
+    mapping.access,
+    ACCESS_OPTIONS,
+    {},
+    failAt('mapping.access.'),
+  )
   return { ...options, mapping: { ...mapping, access } }
 }
 

@@ -251,8 +251,8 @@ function parseProvider<Options extends ProviderOptions>(
 ): Options {
   const toError = (problem: string): Error => new ConfigurationError(`${owner}: ${problem}`)
   const options = parseOptions(owner, given, kinds, { ...MEANT_OPTIONS, ...meant }, toError)
+  // Rejects `jwksUri` and `discovery`, which would be ignored here.
   const { remoteKeys = {} } = options
-  // An address in it would be ignored.
   parseOptions(`${owner} remoteKeys`, remoteKeys, REMOTE_OPTIONS)
   return options
 }

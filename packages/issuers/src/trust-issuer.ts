@@ -133,7 +133,7 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
   const options: IssuerOptions = parseIssuerOptions(given, ISSUER_OPTIONS, MEANT_OPTIONS)
   const { issuer, profile = 'oidc-access', subjectPrefix = '', requiredClaims = [] } = options
   if (profile === 'tokenlib') assertTokenlib(options)
-  // Copies, because whoever holds `options` of the result may change lists and objects in it.
+  // Copies, because a caller may change lists and objects in `options` of the result.
   const mapping = structuredClone(options.mapping ?? {})
   const algorithms = [...(options.algorithms ?? DEFAULT_ALGORITHMS)]
   const createKeys = parseKeySource(options.keys, { issuer, algorithms })

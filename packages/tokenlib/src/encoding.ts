@@ -124,7 +124,7 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether the object in a JSON text has a member twice (RFC 7515 §4), which `JSON.parse` does not tell. */
+/** Whether the object in a JSON text has a member twice (RFC 7515 §4), which `JSON.parse` does not report. */
 export function hasDuplicateMembers(text: string): boolean {
   return countMembers(text, MAX_JSON_COMMAS) !== Object.keys(JSON.parse(text) as object).length
 }

@@ -202,7 +202,10 @@ export function createEmitter(): TokenEmitter {
   return {
     isHeard,
     on(name, listener) {
-      if (!channels.has(name)) throw new TypeError(unknownName('event', name, [...channels.keys()]))
+      if (!channels.has(name)) {
+        const known = [...channels.keys()]
+        throw new TypeError(unknownName('event', name, known, undefined, `. Known: ${known.join(', ')}`))
+      }
       if (typeof listener !== 'function') throw new TypeError('A listener must be a function')
       // Wrapped, so that one function can be registered twice and removed once.
       const own: TokenListener<never> = (event) => listener(event)

@@ -37,7 +37,7 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly randomBytes?: RandomBytes
 }
 
-// Most are checked where they are used, with an error of their own.
+// Most options are checked where they are used, with a more specific error.
 const given: Kind<never> = kindOf('given', () => true)
 
 const MANAGER_OPTIONS: Record<keyof TokenManagerOptions<object, object, unknown>, Kind<never>> = {
@@ -62,7 +62,7 @@ const MEANT_OPTIONS = {
   readIp: 'clientIp',
 }
 
-/** The options, or `TypeError` for unknown names and wrong values; `ConfigurationError` for what cannot work. */
+/** The checked options. Throws `TypeError` or `ConfigurationError` for wrong ones. */
 export function parseManagerOptions<Input extends object, Output extends object, Subject>(
   options: TokenManagerOptions<Input, Output, Subject> | undefined,
 ): TokenManagerOptions<Input, Output, Subject> {

@@ -46,7 +46,7 @@ export interface StoreCall {
 
 /** Follows one call of the store to its end. */
 export interface StoreCallObserver {
-  /** May start the call in a context of its own. If it does not, the call starts anyway. */
+  /** May start the call in a context of its own. If the observer does not start it, the call starts anyway. */
   run?(start: () => void): void
   /** The call has ended; `error` is `null` if it succeeded. */
   end?(result: { readonly durationMs: number; readonly error: unknown }): void
@@ -60,7 +60,7 @@ export interface TokenObserver {
 
 /** The observers of a manager. */
 export interface Observers {
-  /** `null` without observers: then a request only reads this. */
+  /** `null` without observers, so that a request only reads one field. */
   readonly current: readonly TokenObserver[] | null
   /** Returns a function that removes the observer. */
   add(observer: TokenObserver): () => void
@@ -84,7 +84,7 @@ export function createObservers(): Observers {
   return observers
 }
 
-// Without a table of names: an observer may be the instance of a class, with other members.
+// Unknown names are allowed: an observer may be an instance of a class with other members.
 function assertObserver(observer: TokenObserver | null | undefined): void {
   const types = new Set([typeof observer?.onCheck, typeof observer?.onStoreCall])
   const hasFunction = types.delete('function')

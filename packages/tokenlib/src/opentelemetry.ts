@@ -158,7 +158,7 @@ function createResult(
   return { timed, counted: { ...timed, 'tokenlib.check.lane': lane }, uncounted: 0 }
 }
 
-// Only where the token belongs to the sender of the request.
+// Only for checks in which the sender of the request presents its own token.
 const OF_SENDER: ReadonlySet<CheckKind> = new Set(['request', 'upgrade', 'message'])
 
 // Semantic conventions for database spans: INTERNAL for what runs in memory of the same process.
@@ -181,7 +181,7 @@ function createStoreCalls(
       run: (start) => context.with(trace.setSpan(active, span), start),
       end({ durationMs, error }) {
         const failed = error === null ? null : { 'error.type': toErrorType(error) }
-        // Without the message: a driver's may show an address, a statement or a value.
+        // Without the message, because a driver's message may contain an address, a statement or a value.
         if (failed !== null) span.setAttributes(failed).setStatus({ code: SpanStatusCode.ERROR })
         span.end()
         time(durationMs, failed === null ? attributes : { ...attributes, ...failed })
@@ -241,14 +241,14 @@ function createListeners(meter: Meter, own: Attributes, toErrorType: ErrorTypes)
   const dataLoss = counter('store.data_losses', '{loss}', 'Losses of data that the store noticed')
   const replica = counter('replica.changes', '{change}', 'Changes of the state of the replica')
   const keyLoad = counter('key.loads', '{load}', 'Loads of the keys of an issuer')
-  // These are rare: an alert sees the first one only if there was a zero before.
+  // Rare events: an alert notices the first one only if the counter was exported as zero before.
   reuse({}, 0)
   dataLoss({}, 0)
   return {
     issued: ({ type }) => issued({ 'tokenlib.token.type': type }),
     loggedIn: () => login(),
-    // Everything else that is refused is a check. The session limit is counted here, and not as a failed login: not every
-    // login is one of the session routes.
+    // All other rejections are counted as checks. The session limit is counted here, and not as a failed login: not every
+    // login goes through the session routes.
     rejected: ({ code }) => code === 'SESSION_LIMIT_REACHED' && login({ 'error.type': code }),
     loginFailed: ({ reason }) => reason !== 'sessionLimit' && login({ 'error.type': reason }),
     loggedOut: () => logout(),
@@ -267,9 +267,9 @@ function createListeners(meter: Meter, own: Attributes, toErrorType: ErrorTypes)
   }
 }
 
-// Semantic conventions: the value where there is none of low cardinality.
+// Semantic conventions: the fallback value if no low-cardinality value is known.
 const OTHER = '_OTHER'
-// Our codes, and those of Node, PostgreSQL and most drivers.
+// Matches our codes, and the codes of Node, PostgreSQL and most drivers.
 const CODE = /^[A-Z0-9][A-Z0-9_]{1,39}$/
 // However many a driver may have.
 const MAX_ERROR_TYPES = 100

@@ -19,8 +19,10 @@ export type OptionKinds<Options> = {
 }
 
 /**
- * A checked copy of options, lists copied too. Throws `TypeError` for an unknown name, and what `toError` creates for a
- * wrong value or a missing required option; `undefined` counts as left out. For `owner` and `meant` see `assertOptions`.
+ * Returns a checked copy of options, including their lists. An option that is `undefined` counts as left out.
+ *
+ * Throws `TypeError` for an unknown name, and the error of `toError` for a wrong value or a missing required option.
+ * `assertOptions` explains `owner` and `meant`.
  *
  * @example
  * const LIST_OPTIONS: OptionKinds<ListOptions> = { uid: required(text), limit: count(1), isOpen: flag }
@@ -29,7 +31,7 @@ export type OptionKinds<Options> = {
 export function parseOptions<Options extends object>(
   owner: string,
   given: Options,
-  // The values were checked where the table was declared, maybe for other type parameters.
+  // `Kind<unknown>`: the table was type-checked at its declaration, possibly for other type parameters.
   kinds: { readonly [Name in keyof Options]-?: Kind<unknown> },
   meant?: Parameters<typeof assertOptions>[3],
   toError: (problem: string) => Error = (problem) => new TypeError(problem),
@@ -113,7 +115,11 @@ export function listOf<Value>(kind: Kind<Value>, minimum = 1): Kind<readonly Val
 /** A value of one kind, or a list of it. */
 export function oneOrMore<Value>(kind: Kind<Value>, minimum = 1): Kind<Value | readonly Value[]> {
   const { expected, isValid, fromText } = listOf(kind, minimum)
-  return kindOf(expected, (value) => kind.isValid(value) || isValid(value), fromText)
+  return kindOf(
+    `${kind.expected}, or ${expected}`,
+    (value) => kind.isValid(value) || isValid(value),
+    fromText,
+  )
 }
 
 /** An object with values of one kind, under any names. */
@@ -229,7 +235,7 @@ export function assertOptions(
       throw new TypeError(`"${name}" is a field of TokenConfig: pass { config } to ${owner}`)
     }
     const known = Object.hasOwn(meant, name) ? [meant[name] as string] : Object.keys(names)
-    throw new TypeError(unknownName('option', name, known, owner))
+    throw new TypeError(unknownName('option', name, known, owner, `. Known: ${known.join(', ')}`))
   }
 }
 
@@ -240,16 +246,23 @@ function isOptionsObject(value: unknown): value is object {
   return prototype === null || prototype === Object.prototype || Object.keys(value).length > 0
 }
 
-/** The message for an unknown name. It suggests the closest known one. */
-export function unknownName(what: string, name: string, known: readonly string[], owner?: string): string {
+/** The message for an unknown name. It suggests the closest known one or, if none is close, ends with `otherwise`. */
+export function unknownName(
+  what: string,
+  name: string,
+  known: readonly string[],
+  owner?: string,
+  otherwise = '',
+): string {
   const nearest = findNearest(name, known)
   const place = owner === undefined ? '' : ` of ${owner}`
-  return `Unknown ${what} "${name}"${place}${nearest === null ? '' : `; did you mean "${nearest}"?`}`
+  return `Unknown ${what} "${name}"${place}${nearest === null ? otherwise : `; did you mean "${nearest}"?`}`
 }
 
 function findNearest(name: string, known: readonly string[]): string | null {
   let nearest: string | null = null
-  let smallest = Number.POSITIVE_INFINITY
+  // A single known name is always suggested, however different it is.
+  let smallest = known.length === 1 ? Number.POSITIVE_INFINITY : MAX_DISTANCE
   // No known name is longer, and the running time must not depend on the length of the input.
   const wanted = name.slice(0, MAX_NAME_LENGTH).toLowerCase()
   for (const candidate of known) {
@@ -261,6 +274,8 @@ function findNearest(name: string, known: readonly string[]): string | null {
 }
 
 const MAX_NAME_LENGTH = 64
+// The share of the longer name that may differ. With more, it is another word, not a misspelling.
+const MAX_DISTANCE = 0.6
 
 // Levenshtein, one row of the table at a time.
 function editDistance(from: string, to: string): number {

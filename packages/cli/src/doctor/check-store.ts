@@ -91,8 +91,7 @@ export function isLocal(host: string | null): boolean {
 export const STORE_CHECKS: readonly Check<StoreFacts>[] = [checkLatency, checkClock, checkTls]
 
 /**
- * Whether the store would start: what no other check has explained. `prepare` of the store has the last word; `refusal` is
- * its message.
+ * Whether `prepare` accepts the store. Reports `refusal`, the message of its error, unless another check has explained it.
  */
 export function checkAccepted<Facts extends { readonly refusal: string | null }>(
   explaining: readonly Check<Facts>[],
@@ -108,7 +107,7 @@ export function checkAccepted<Facts extends { readonly refusal: string | null }>
   }
 }
 
-/** Why a store would not start, or `null`. An error that the server answers with is one of the reasons. */
+/** Why a store would not start, or `null`. The reason may be an error that the server returned. */
 export async function readRefusal(
   assertUsable: () => Promise<unknown>,
   isAnswer: (error: unknown) => boolean,

@@ -121,9 +121,12 @@ export function parseKeySource(source: KeySource | undefined, context: KeyOwner)
   if (
     typeof given !== 'object' ||
     given === null ||
+    Array.isArray(given) ||
     !('keys' in given || 'jwksUri' in given || 'discovery' in given)
   ) {
-    throw new TypeError(`${owner} must be an object with jwksUri, discovery or keys, or a function`)
+    throw new TypeError(
+      `${owner} must be { keys: [jwk] }, { jwksUri: url }, { discovery: url } or a function`,
+    )
   }
   const parse = <Options extends object>(options: Options, kinds: OptionKinds<Options>): Options =>
     parseOptions(owner, options, kinds, {}, (problem) => new TypeError(`${owner}: ${problem}`))
@@ -192,7 +195,7 @@ function toTiming(options: RemoteKeysOptions): KeyTiming {
   }
 }
 
-// Lower case: a header that replaces ours must not be added to it. `null` for what HTTP does not allow.
+// In lower case, so that a given header replaces ours instead of being sent with it. `null` for invalid headers.
 function readHeaders(given: unknown): Readonly<Record<string, string>> | null {
   try {
     return Object.freeze(Object.fromEntries(new Headers(given as Record<string, string>)))

@@ -37,7 +37,7 @@ export interface IntrospectionTokens<Payload> {
   readonly accessTokenRequired: Dependency<Payload>
 }
 
-// What the endpoint says itself, what nobody may be told, and what would set a prototype.
+// Members that the endpoint sets itself, the CSRF value, which must stay secret, and a name that sets the prototype.
 const RESERVED_NAMES = ['active', 'scope', 'token_type', 'csrf', '__proto__']
 
 const OPTIONS: OptionKinds<IntrospectionOptions<unknown, unknown>> = {

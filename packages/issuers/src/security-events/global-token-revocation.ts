@@ -41,7 +41,7 @@ import {
   type SubjectIdentifier,
 } from './subject-identifiers.js'
 
-/** How Global Token Revocation requests are received. A `toSubject` that finds nobody answers 404. */
+/** How Global Token Revocation requests are received. If `toSubject` finds no user, the response is 404. */
 export interface GlobalTokenRevocationOptions extends ReceiverOptions, SubjectOptions {
   /** The URL of this endpoint, exactly as the sender has it; a list where it has several. */
   readonly audience: string | readonly string[]

@@ -65,7 +65,7 @@ export const SUBJECT_OPTIONS: OptionKinds<SubjectOptions> = {
   toSubject: callable(),
 }
 
-/** Checked options of a receiver. Throws `TypeError` for options, `ConfigurationError` for the manager. */
+/** The checked options of a receiver. Throws `ConfigurationError` if the manager lacks a store, issuers or a replica. */
 export function parseReceiver<Options extends ReceiverOptions & SubjectOptions>(
   owner: string,
   tokens: ReceiverTokens,

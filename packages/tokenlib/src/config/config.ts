@@ -101,7 +101,7 @@ function assertField(name: keyof TokenConfigFields, value: unknown): void {
   if (!isValid) throw new ConfigurationError(`${name} must be ${kind.expected}`)
 }
 
-/** A configuration as an option; by shape, because it may come from another copy of this package. */
+/** The kind of a `TokenConfig`. Recognised by its shape, because it may come from another copy of this package. */
 export const tokenConfig: Kind<TokenConfig> = kindOf(
   'a TokenConfig',
   (value) => typeof (value as Partial<TokenConfig> | null)?.hasLocation === 'function',

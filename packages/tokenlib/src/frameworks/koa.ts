@@ -129,7 +129,7 @@ export interface LayeredRouter {
 const OWN = Symbol.for('tokenlib:koa-middleware')
 const checked = new WeakMap<LayeredRouter, number>()
 
-// Makes the middleware of `enforce` and `inject` known to the check of routers.
+// Marks the middleware of `enforce` and `inject`, so that `assertRouter` recognises it.
 function markOwn<Middleware extends object>(middleware: Middleware): Middleware {
   return Object.defineProperty(middleware, OWN, { value: true })
 }
@@ -165,7 +165,7 @@ function assertRouterOf(ctx: object): void {
   checked.set(router, router.stack.length)
 }
 
-// `layers` are those with one middleware. An exclusive router runs only the last layer that matches: the route.
+// `layers` are the layers that run one middleware. An exclusive router runs only the last matching layer: the route.
 function assertNotBypassed(layers: readonly Layer[], route: Layer, isExclusive: boolean): void {
   const open = findOpen(layers, route)
   if (open === null || (open.length === 0 && !isExclusive)) return
@@ -176,11 +176,11 @@ function assertNotBypassed(layers: readonly Layer[], route: Layer, isExclusive: 
   )
 }
 
-// The spellings of a path that no layer runs for; `null` for a route that the layers are not meant for.
+// The spellings of a route's path that bypass every layer; `null` if the layers do not apply to the route.
 function findOpen(layers: readonly Layer[], route: Layer): readonly string[] | null {
   const spellings = spell(route)
   if (typeof route.path !== 'string') {
-    // What a regular expression matches is not known: one layer must run for every path.
+    // Nobody can list the paths that a regular expression matches, so one layer must run for all spellings.
     const isGuarded = layers.some(({ regexp }) => spellings.every((path) => regexp.test(path)))
     return isGuarded ? [] : spellings
   }

@@ -133,7 +133,7 @@ function toError(thrown: unknown): object {
 
 // What Express, or the middleware of Fastify, adds to a request.
 interface RoutedMessage extends IncomingMessage {
-  /** The URL before a router took a prefix off. */
+  /** The URL before a router removed its prefix. */
   readonly originalUrl?: string
   readonly baseUrl?: string
   /** Follows `trust proxy`. */
@@ -150,7 +150,7 @@ export function mount(routes: MountableRoutes): NodeMiddleware {
     const response = await answer(req, res, {
       url: originalUrl,
       origin: protocol && `${protocol}://${headers.host ?? ''}`,
-      // Not before it is needed: most requests are not for the routes.
+      // Created only when needed: most requests are not for these routes.
       get ip() {
         return toRequestView(req).ip
       },

@@ -108,7 +108,7 @@ async function readStream(request: NodeRequest & IncomingStream): Promise<unknow
   return bytes === null ? undefined : parseBody(readHeader(request, 'content-type'), bytes)
 }
 
-// Takes the whole body and puts it back before the stream notices its end: the next reader finds it untouched.
+// Reads the whole body and puts it back before the stream ends, so that the next reader can read it again.
 // A body that turns out to be too large is put back as well.
 function peek(stream: IncomingStream): Promise<Uint8Array | null> {
   return new Promise((resolve) => {

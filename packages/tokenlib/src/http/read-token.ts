@@ -56,7 +56,7 @@ export interface ReadingRules {
   readonly toCanonical: (token: string) => string
 }
 
-/** When a cookie token needs a CSRF value, and where that is. */
+/** When a cookie token needs a CSRF value, and where to find the value. */
 export interface CsrfRules {
   readonly protect: boolean
   /** In upper case. */

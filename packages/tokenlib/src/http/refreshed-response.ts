@@ -62,7 +62,7 @@ export function createRefreshed(
   return refreshed
 }
 
-/** The cookies of a refresh that a response does not set itself: a login or a logout is newer. */
+/** The cookies of a refresh, except those that the response sets itself: cookies of a login or logout are newer. */
 export function selectCookies({ headers }: ImplicitRefresh, own: readonly string[]): readonly string[] {
   const names = new Set(own.map(readCookieName))
   return headers

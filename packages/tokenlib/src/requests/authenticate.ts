@@ -78,11 +78,11 @@ export async function authenticateToken(
   try {
     const startedAt = authenticator.now()
     const needsKeys = policy.isInspection === true || verifier.needsKeys(token, startedAt)
-    // The caller of an introspection does not ask again.
+    // The caller of an introspection does not retry.
     if (policy.isInspection === true) await verifier.loadCertainKeys(token, startedAt)
     else if (needsKeys) await verifier.loadKeys(token)
     verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys })
-    // Not the time before the keys were loaded: the token may have expired since.
+    // Read the clock again: the token may have expired while the keys were loaded.
     const now = authenticator.now()
     const { payload } = verified
     assertIssuer(verified.source.issuer, policy)
@@ -112,9 +112,8 @@ const MAX_COOKIE_VALUES = 8
 /**
  * Throws `SessionMismatchError` if the cookie of the other type belongs to another session.
  *
- * A subdomain can set cookies for the whole domain, and so plant a token of its own next to the one that the visitor has
- * left. Nobody can tell which of the two is the visitor's. Tokens without a `sid`, and tokens of other issuers, are not
- * compared.
+ * A subdomain can set cookies for the whole domain, and so plant a token of its own next to a token of the visitor. Nobody
+ * can tell which of the two is the visitor's. Tokens without a `sid`, and tokens of other issuers, are not compared.
  */
 function assertOneSession(
   { settings: { reading }, verifier, now }: Authenticator,

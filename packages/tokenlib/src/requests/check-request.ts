@@ -68,7 +68,7 @@ async function checkRequest<Value>(
   return verified && (toPolicyValue(verified, policy) as Value)
 }
 
-// A header that cannot be read is left to the authentication, which reports that.
+// If the header cannot be read, the authentication reports it.
 function passView(lane: FastLane, view: RequestView): ReturnType<FastLane['pass']> {
   try {
     return lane.pass(view.header(lane.headerName))
@@ -136,7 +136,7 @@ function readSubject({ payload }: VerifiedToken): string {
   return payload.sub
 }
 
-/** Finds what a token's subject stands for, a user record for example; `null` or `undefined` for nothing. */
+/** Finds what a token's subject stands for, such as a user record. Returns `null` or `undefined` if there is none. */
 export type SubjectGetter<Subject, Payload = TokenPayload> = (
   uid: string,
   payload: Payload,

@@ -55,7 +55,7 @@ export interface DependencyParts<Value> {
   run(view: RequestView, lane: FastLane | null): Promise<Value>
 }
 
-/** What is known of a dependency of this library; `resolve` finds its value without the fast lane. */
+/** The internals of one of our dependencies. `resolve` finds its value without the fast lane. */
 type OwnDependency = Omit<DependencyParts<unknown>, 'run'> & { readonly resolve: Dependency<unknown> }
 
 const ownDependencies = new WeakMap<Dependency<unknown>, OwnDependency>()
@@ -79,7 +79,7 @@ export function createDependency<Value>(parts: DependencyParts<Value>): TokenDep
   return dependency
 }
 
-/** The type of token that dependencies need, according to the first that says so; `access` otherwise. */
+/** The token type of the first dependency that has one; `access` by default. */
 export function requiredTokenType(dependencies: readonly Dependency<unknown>[]): TokenType | 'any' {
   return dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.type ?? [])[0] ?? 'access'
 }
@@ -91,7 +91,7 @@ export function requiredScopes(dependencies: readonly Dependency<unknown>[]): re
 
 /** Several dependencies that a request must pass. */
 export interface Enforcer<Source> {
-  /** Whether the request passes all of them synchronously. `false` refuses nothing: `enforce` decides. Never throws. */
+  /** Whether all dependencies pass synchronously. After `false`, call `enforce`, which decides. Never throws. */
   passesNow(source: Source): boolean
   /** Rejects unless every dependency passes; they run in the order they are written. */
   enforce(source: Source): Promise<void>
@@ -117,7 +117,7 @@ export function createEnforcer<Source>(
 
 /** Named dependencies whose values a handler receives. */
 export interface Injector<Source, Values> {
-  /** The values, if all of them are known synchronously. `null` refuses nothing: `resolve` decides. Never throws. */
+  /** The values, if all are known synchronously. After `null`, call `resolve`, which decides. Never throws. */
   resolveNow(source: Source): Values | null
   /** The values; the dependencies run in the order they are written. */
   resolve(source: Source): Promise<Values>
@@ -174,7 +174,9 @@ function toCalls(
 export function callDependency<Value>(
   dependency: Dependency<Value>,
 ): (request: RequestSource) => Promise<Value> {
-  if (typeof dependency !== 'function') throw new TypeError('A dependency must be a function')
+  if (typeof dependency !== 'function') {
+    throw new TypeError('A dependency must be a function, such as tokens.accessTokenRequired')
+  }
   const own = ownDependencies.get(dependency)
   const run = own === undefined ? watchStarted(dependency) : own.resolve
   return async (request) => {

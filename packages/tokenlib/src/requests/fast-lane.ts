@@ -4,18 +4,18 @@ import { attach, readAttached, type RequestReader, type RequestView } from '../h
 import type { Authenticator } from './authenticate.js'
 import { type CompiledPolicy, isFrom, satisfies, type TokenWithHeader, toPolicyValue } from './policy.js'
 
-/** Lets a request pass synchronously, if nothing has to be waited for. */
+/** Accepts requests synchronously, if no check needs a promise. */
 export interface FastLane {
   /** The name of the header, in lower case. */
   readonly headerName: string
   /**
    * What the policy gives for the access token in a header value that the request carries once, or `null`.
    *
-   * `null` refuses nothing: the request has to be authenticated. At most, it is remembered that the token is genuine.
-   * Time, issuer, audience, type, freshness, scopes and revocation are checked here by the same functions, each time.
+   * `null` does not refuse the request: the recipe decides. Only the signature check may be remembered. Time, issuer,
+   * audience, type, freshness, scopes and revocation are checked each time, by the functions that the recipe uses.
    */
   pass(header: string | null): TokenPayload | TokenWithHeader | null
-  /** If there are any, a request is reported once every lane of its route has let it pass. */
+  /** Receive a report once a request has passed every lane of its route. */
   readonly observers: Observers
   /** Reports that a request has passed with what `pass` returned. */
   report(view: RequestView, value: TokenPayload | TokenWithHeader): void
@@ -53,10 +53,10 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
 
 const PASSED = { kind: 'request', lane: 'fast', outcome: 'accepted', code: null, durationMs: null } as const
 
-/** Whether a request passes every lane; their values are added to `found`. Never throws: an error is for the recipe. */
+/** Whether a request passes every lane; adds their values to `found`. Never throws: the recipe creates the errors. */
 export type PassLanes<Source> = (source: Source, found?: unknown[]) => boolean
 
-/** Sends the requests of a route through its lanes; `null` if one of its dependencies has none. */
+/** Sends the requests of a route through its lanes. `lanes` is `null` if a dependency has no lane: no request passes. */
 export function createPass<Source>(
   lanes: readonly FastLane[] | null,
   reader: RequestReader<Source>,

@@ -34,7 +34,7 @@ import { createCanonicalizer, parseUnverifiedJwt } from '../tokens/token-sources
 import type { Authenticator } from './authenticate.js'
 import { observeCheck } from './observe-check.js'
 
-/** What a JWT of an issuer that is not an access token must be. */
+/** What is required of an issuer's JWT that is not an access token. */
 export interface IssuedJwtOptions {
   /** The `typ` of its header, one of several, without `application/`. */
   readonly typ: string | readonly string[]
@@ -110,7 +110,7 @@ async function checkIssuedJwt(
 ): Promise<IssuedJwt> {
   const options = parseOptions('verifyIssuedJwt()', given, OPTIONS)
   const { maxAge, leeway = 0, maxLength = settings.maxTokenLength, optionalTyp, allowUnknown } = options
-  // A text that is too long, or not a JWT, must not be reported as an unknown issuer.
+  // Checked first, so that a text that is too long, or not a JWT, is not reported as an unknown issuer.
   parseCompact(jwt, maxLength)
   const unverified = parseUnverifiedJwt(createCanonicalizer(settings.sources, maxLength)(jwt), maxLength)
   const { jws, claims } = unverified
@@ -124,7 +124,7 @@ async function checkIssuedJwt(
   if (header['typ'] === undefined && optionalTyp !== true) {
     throw new TokenDecodeError('Unexpected "typ" header')
   }
-  // Only "unavailable" makes the sender repeat the JWT, so a missing key has to be certain.
+  // The sender repeats the JWT only after "unavailable", so be certain before rejecting it for a missing key.
   await source.keys.loader?.load(header, true)
   const signer = findSourceSigner(source, header, jws, { now: now(), isLoaded: true })
   // Refuses what is not canonical.
@@ -154,7 +154,7 @@ async function checkIssuedJwt(
   const { jti } = claims
   const signers = signer.ids.map((id) => toRevocationKey('key', id, issuer))
   const ids = isNonEmptyString(jti) ? [toIdKey(jti)] : []
-  // Together: what this process knows of one of them counts, even if the store does not answer about the other.
+  // Waits for both: what this process knows about one counts, even if the store does not answer about the other.
   const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isListed(ids)])
   if (revokedKey.status === 'fulfilled' && revokedKey.value) {
     throw new TokenSignatureError('Token was signed with a revoked key')

@@ -18,7 +18,7 @@ export interface ObservedCheck<Value> {
   readonly report?: (check: TokenCheck) => void
 }
 
-/** Does a check, and reports it if somebody observes. Without observers it is the check itself. */
+/** Runs a check, and reports it if there are observers. */
 export function observeCheck<Value>({ current }: Observers, check: ObservedCheck<Value>): Promise<Value> {
   return current === null ? check.run() : runObserved(current, check)
 }
@@ -40,7 +40,7 @@ async function runObserved<Value>(
     end({ ...toRefusal(error), sub: null })
     throw error
   }
-  // Only an optional dependency, and a logout of nobody, return `null`.
+  // Only an optional dependency, and a logout without a genuine token, return `null`.
   if (value === null) end({ outcome: 'anonymous', code: null, sub: null })
   else end({ outcome: 'accepted', code: null, sub: readSubject(value as NonNullable<Value>) })
   return value

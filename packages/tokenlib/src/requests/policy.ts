@@ -90,7 +90,7 @@ export interface ParsedPolicy extends Omit<RequirePolicy & VerifyOptions, 'issue
 
 type PolicyKinds = OptionKinds<RequirePolicy & VerifyOptions>
 
-/** A checked copy of a policy of `owner`, or `TypeError`: a misspelled demand must not open a route. */
+/** A checked copy of a policy. Throws `TypeError` for unknown names: a misspelled requirement must not open a route. */
 export function parsePolicy(
   given: RequirePolicy & VerifyOptions,
   owner = 'require()',
@@ -269,7 +269,7 @@ export function demandsFresh({ fresh }: ParsedPolicy): boolean {
   return fresh !== undefined && fresh !== false
 }
 
-// Our own fresh tokens are made at the login. Tokens of other issuers may be made later: `auth_time` has the login.
+// We create fresh tokens at the login. Other issuers may create them later: `auth_time` is the time of the login.
 function readLoginTime(claims: StandardClaims & { readonly auth_time?: unknown }): number {
   const { iat = 0, auth_time: authTime } = claims
   return typeof authTime === 'number' ? Math.min(authTime, iat) : iat

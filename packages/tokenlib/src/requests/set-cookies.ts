@@ -113,7 +113,7 @@ function createCookie(
   const name = config[`${PREFIXES[cookie]}_COOKIE_NAME`]
   const header = serialize(name, value, {
     path: config[`${PREFIXES[cookie]}_COOKIE_PATH`],
-    // The CSRF cookie is there to be read by scripts.
+    // Scripts must be able to read the CSRF cookie.
     httpOnly: cookie !== 'csrf' && config.JWT_COOKIE_HTTP_ONLY,
     secure: config.JWT_COOKIE_SECURE,
     sameSite: config.JWT_COOKIE_SAMESITE,

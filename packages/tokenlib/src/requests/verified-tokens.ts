@@ -25,8 +25,8 @@ export interface TokenVerifier {
   /** Throws `TokenDecodeError` unless all checks hold at `now`, in epoch ms. `isLoaded`: a missing key is not looked for. */
   verify(token: string, now: number, allowExpired?: boolean, isLoaded?: boolean): VerifiedToken
   /**
-   * The token of a header value, if it is remembered or can be verified at once; time, issuer and audience have to be
-   * checked. `null` refuses nothing: `verify` decides.
+   * The token of a header value, if it is remembered or can be verified synchronously. The caller must check time, issuer
+   * and audience. After `null`, call `verify`, which decides.
    */
   verifyHeader(header: string, now: number): VerifiedToken | null
   /** Whether the keys for a token have to be loaded before it can be verified. */
@@ -64,7 +64,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return jwt
   }
 
-  // Tokens of one key have the same header: the last one whose signature held is not parsed again.
+  // Tokens of one key have the same header, so the last header with a valid signature is not parsed again.
   let lastHeader: { readonly encoded: string; readonly header: JwsHeader } | null = null
   const readHeader = (encoded: string): JwsHeader =>
     lastHeader?.encoded === encoded ? lastHeader.header : parseHeader(encoded, TOKEN_TYPES)
@@ -138,7 +138,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return verified
   }
 
-  // What `verifyHeader` found: a request that the fast lane does not let pass comes back, and is not verified twice.
+  // The result of `verifyHeader`, kept for `verify`: a request that does not pass the fast lane is not verified twice.
   let attempt: { token: string; now: number; verified: VerifiedToken | null; error: unknown } | null = null
   const takeAttempt = (token: string, now: number, allowExpired: boolean): VerifiedToken | undefined => {
     if (attempt === null || attempt.token !== token) return undefined
@@ -155,7 +155,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     verifyHeader(header, now) {
       const known = remembered.getByHeader(header)
       if (known !== undefined) return isFinal(known) ? known : null
-      // A schema is code of the application, and is left to the recipe, which calls it once.
+      // A schema is code of the application. The recipe calls it, once.
       const isShort = header.length <= prefix.length + maxTokenLength
       if (schema !== null || !isShort || !header.startsWith(prefix)) return null
       const token = header.slice(prefix.length)
@@ -210,7 +210,7 @@ async function loadCertainKeys(
   await loader.load(header, true)
 }
 
-/** Values by token; those not used for long are forgotten first. */
+/** Values by token. The least recently used ones are dropped first. */
 export interface RecentTokens<Value> {
   get(token: string): Value | undefined
   /** By the whole value of the header that brings the token: its scheme, a space and the token. */
@@ -219,8 +219,8 @@ export interface RecentTokens<Value> {
 }
 
 /**
- * A bounded map in two generations, each of half the size; `prefix` stands before a token in its header. What is used
- * moves to the young one; when that is full it becomes the old one, and the old one is dropped whole.
+ * A bounded map in two generations, each of half the size. Entries that are used move to the young generation. When it is
+ * full, it becomes the old one, and the previous old one is dropped. `prefix` precedes a token in its header.
  *
  * An entry is found by a few characters at the end, which a token and its header share, and then compared in full: to
  * hash a whole token takes longer than all else. The end of a signature that held is as good as random. A forged token
@@ -265,7 +265,7 @@ export function createRecentTokens<Value>(size: number, prefix: string): RecentT
 // tokens are to be remembered: that number may be meant as "no limit".
 const MAX_WORDS = 2 ** 20
 
-// A function that says whether a token was verified before, recently; it is sometimes `true` for one that was not.
+// Returns a function that tells whether a token was verified recently. It may return `true` for a new token.
 // Remembering costs more than verifying, so only a token that comes a second time is remembered.
 function createSightings(size: number): (token: string) => boolean {
   const half = Math.min(MAX_WORDS, Math.max(1, Math.floor(size / 2)))

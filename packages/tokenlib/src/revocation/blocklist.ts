@@ -51,7 +51,7 @@ export interface RegisterTokenBlocklist<Payload = TokenPayload> {
 
 /** Holds an application's callback. */
 export interface Blocklist {
-  /** A plain field, because every request reads it. Read it once per check: a replacement must not take effect half-way. */
+  /** A plain field, because every request reads it. Read it once per check: it may be replaced during the check. */
   readonly callback: TokenBlocklistCallback | null
   /** Registers a callback and replaces the previous one. Works without `this`, which legacy decorators do not pass. */
   readonly register: RegisterTokenBlocklist

@@ -24,7 +24,7 @@ import { createStoredSessions, type SessionRules, type StoredSessions } from './
 export interface StoreConnection {
   /** Whether the store has revoked a token; `RevocationUnavailableError` when it cannot tell. */
   isRevoked(token: RevocableToken, options?: LookupOptions): Promise<boolean>
-  /** Whether the store says synchronously that a token is not revoked. `false` says nothing. Never throws. */
+  /** Whether the store says synchronously that a token is not revoked. After `false`, call `isRevoked`. Never throws. */
   isUnrevokedNow(token: RevocableToken): boolean
   /** Whether one of the keys is revoked, whatever its moment; `RevocationUnavailableError` when the store cannot tell. */
   isListed(keys: readonly RevocationKey[], options?: LookupOptions): Promise<boolean>
@@ -33,7 +33,7 @@ export interface StoreConnection {
   readonly sessions: StoredSessions | null
   /** Resolves once the store is prepared. Waits a few seconds for it, then rejects with the reason. */
   ready(): Promise<void>
-  /** Calls the store, within the deadline: why tokens cannot be checked, and why it takes no writes. Never rejects. */
+  /** Calls the store, and tells why it cannot check tokens or accept writes. Resolves within the deadline. */
   health(): Promise<{
     readonly checkError: Error | null
     readonly writeError: Error | null
@@ -41,7 +41,7 @@ export interface StoreConnection {
   }>
   /** The state of this process's replica; `null` without a replica. */
   readReplica(): ReplicaState | null
-  /** Resolves once every process refuses what this one has revoked; `null` if the bound is not known. */
+  /** Resolves once every process rejects what this process has revoked; `null` without a replica, whose bound it needs. */
   readonly waitForOthers: (() => Promise<void>) | null
   /** Calls a listener when a revocation of a token arrives, if there is a replica. Returns an unsubscribe function. */
   watchToken(token: RevocableToken, listener: () => void): () => void
@@ -80,7 +80,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
 
   // Whether a token is revoked, or `null` if only `lookup` can tell.
   const readNow = (token: RevocableToken): boolean | null => {
-    // A `lookup` that was replaced may know more. While a lifetime is not announced, calls have to reach the store.
+    // A replaced `lookup` may know more. While a longer lifetime is not announced yet, calls must reach the store.
     if (createLookup === undefined || store.lookup !== definedLookup) return null
     if (lifetimes.prepared < lifetimes.longest) return null
     try {
@@ -108,7 +108,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   return {
     async isRevoked(token, options) {
       if (isDeferred(token)) return true
-      // What is known in memory does not wait for a store that does not answer.
+      // Revocations that are known in memory count, even while the store does not answer.
       const known = options?.atLeast === undefined ? readNow(token) : null
       if (known !== null) return known
       const { keys, start, lifetime } = lookupOf(token)
@@ -129,8 +129,8 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     },
     async health() {
       const startedAt = monotonicNow()
-      // Any lookup shows that the server answers, and that it has the history that this process knows. An empty batch takes
-      // the way of every write, past a replica.
+      // Any lookup shows that the server answers, and that its history is the one this process knows. An empty batch is a
+      // write without changes, which bypasses a replica like any other write.
       const [checkError, writeError] = await Promise.all([
         replica?.readState().isFresh === true ? null : findFault(client.lookup([{ kind: 'all', id: '' }], 0)),
         findFault(client.call('health', (target) => target.revoke([]))),
@@ -180,7 +180,7 @@ function createWatchers(replica: RevocationStore['replica']): Watchers {
   }
 }
 
-/** Why a promise rejects: the cause of an error of ours, or the error itself. `null` if it resolves. */
+/** Why a promise rejects: the cause of a token error, or the error itself. `null` if it resolves. */
 export async function findFault(answer: Promise<unknown>): Promise<Error | null> {
   try {
     await answer

@@ -61,7 +61,7 @@ export function createOpener(
     }
   }
 
-  // As soon as the store has answered: the sessions are over, even if the login fails.
+  // Reported as soon as the store has answered: the sessions have ended, even if the login fails.
   const reportEnded = (uid: string, ended: readonly string[], { ip, userAgent }: SessionClient): void => {
     const facts = { sub: uid, reason: 'limit', issuer: null, actor: null, note: null, ip, userAgent } as const
     for (const id of ended) emit('revoked', () => ({ kind: 'session', id, ...facts }))
@@ -100,7 +100,7 @@ export function createOpener(
     })
 
   return async (opening, limit) => {
-    // Outside of the call: a store that cannot enforce a limit is not an outage.
+    // Thrown outside of the call: a store that cannot enforce a limit is not unavailable.
     if (limit !== null) limitedSessionsOf(store)
     // Each call ends a bounded number of sessions, and has a deadline of its own.
     for (;;) {

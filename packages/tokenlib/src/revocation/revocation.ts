@@ -116,7 +116,7 @@ export interface RevocableToken {
   /** The ids of the key that verified it. */
   readonly kids: readonly string[]
   readonly source: Pick<TokenSource, 'revokedBy' | 'lifeOf'>
-  /** What its store looks up. `null` for a token that is remembered: the first check sets it. Left out for others. */
+  /** What the store looks up. `null` for a remembered token, until its first check sets it. Other tokens have none. */
   lookup?: TokenLookup | null
 }
 
@@ -127,7 +127,7 @@ export interface TokenLookup {
   readonly start: number
   /** From its start to the last moment it can verify, in milliseconds. */
   readonly lifetime: number
-  /** Whether it is revoked, if the store can tell synchronously. */
+  /** Whether the token is revoked, if the store can answer synchronously. */
   isRevokedNow: (() => unknown) | null
 }
 

@@ -15,7 +15,7 @@ export interface Revoker {
   claim(keys: readonly ExpiringKey[]): Promise<Claimed>
   /** The start of a token created at `at`, in epoch milliseconds: later than every earlier revocation. */
   startToken(at: number): number
-  /** The revocations that wait for the store. */
+  /** The revocations that are waiting to be written to the store. */
   readonly deferred: DeferredRevocations
 }
 
@@ -65,7 +65,7 @@ export function createRevoker(
     try {
       return await client.call('revoke', async (store) => parseRevoked(await store.revoke(batch)))
     } catch (error) {
-      // A client that gives up without a call has not told the replica.
+      // A client that gives up without calling the store has not informed the replica.
       replica?.keepUnsent(batch)
       throw error
     }

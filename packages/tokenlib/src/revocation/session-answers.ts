@@ -11,7 +11,7 @@ import type {
 // The answers of a store are checked for shape, because anybody may write a store, in JavaScript. Each function returns the
 // answer or throws `TypeError`.
 
-/** The answer of `openLimited`; `full` only answers a limit that refuses. */
+/** The answer of `openLimited`. `full` is valid only if the limit is `refuse`. */
 export function parseOpening(answer: LimitedOpening, { whenFull }: OpeningLimit): LimitedOpening {
   if (answer?.outcome === 'full' && whenFull === 'refuse') return answer
   if (answer?.outcome === 'opened' || answer?.outcome === 'ending') {

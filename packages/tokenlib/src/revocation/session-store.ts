@@ -10,7 +10,7 @@ import type {
   RotationRules,
 } from './rotation.js'
 
-/** A login that is about to be remembered. */
+/** A session that is about to be stored. */
 export interface NewSession extends SessionClient {
   /** The id part of the subject's revocation key. */
   readonly user: string
@@ -22,7 +22,7 @@ export interface NewSession extends SessionClient {
   readonly until: number
 }
 
-/** A login that has been remembered. */
+/** A session that was stored. */
 export interface OpenedSession {
   readonly sid: string
   /** By the store's clock, and later than every revocation of the user; epoch milliseconds. */
@@ -47,11 +47,11 @@ export type OpeningLimit = Omit<SessionLimit, 'idleMs'>
 
 /** How a login with a limit is carried out. */
 export interface OpeningOptions {
-  /** Aborted when the login has no time left: a store that has done nothing yet must reject, and do nothing. */
+  /** Aborted when the login runs out of time. A store that has not changed anything yet must reject without a change. */
   readonly signal?: AbortSignal
 }
 
-/** What became of a login with a limit. */
+/** The outcome of a login with a limit. */
 export type LimitedOpening =
   /** `ended` has the ids of the sessions that this call has revoked, oldest first. */
   | (OpenedSession & { readonly outcome: 'opened'; readonly ended: readonly string[] })

@@ -6,7 +6,7 @@ import { monotonicNow } from '../time.js'
 import { FOREVER, type LookupAnswer, parseAnswers, type RevocationKey } from './revocation.js'
 import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './store.js'
 
-/** Calls a store: each call has a deadline, and calls do not pile up while the store does not answer. */
+/** Calls a store. Each call has a deadline, and the number of pending calls is limited while the store does not answer. */
 export interface StoreClient {
   /**
    * The answer of the store, or `RevocationUnavailableError` if it fails or takes too long. If `lifetime`, of the token that
@@ -220,7 +220,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   }
 
   const unavailable = (operation: string, cause: unknown): RevocationUnavailableError => {
-    // A mistake of the operator is not an outage that ends by itself, and a 503 does not show it.
+    // A configuration error does not end by itself like an outage, and a 503 would not show it.
     if (isConfigurationError(cause) && !hasWarned) {
       hasWarned = true
       emitWarning(`The revocation store cannot be used: ${cause.message}`, 'TokenStoreWarning')

@@ -144,7 +144,7 @@ export interface RevocationStore {
   readonly lookup: (keys: readonly RevocationKey[], options?: LookupOptions) => Promise<LookupAnswer>
   /**
    * For a store that can answer synchronously; others leave it out. The result says whether one of the keys revokes a token
-   * that started at `start` (epoch milliseconds; a tie counts as revoked). A token that is remembered keeps it, and every
+   * that started at `start` (epoch milliseconds; a tie counts as revoked). A remembered token keeps this function, and every
    * request with the token calls it. It agrees with `lookup` at any time, and throws when it cannot tell, for example because
    * the store is closed. It is used only with the `lookup` that it was defined with, not with one that replaced it.
    */

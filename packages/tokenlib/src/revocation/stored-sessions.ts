@@ -60,7 +60,7 @@ export interface StoredSessions {
     from: SessionClient,
     limit: OpeningLimit | null,
   ): Promise<SessionClaims>
-  /** Ends a session that nobody has tokens of. Never rejects. */
+  /** Ends a session whose tokens were never handed out. Never rejects. */
   discard(sid: string, endsAt: number | null): Promise<void>
   /** What the new tokens for a verified refresh token share, without a lineage if the client keeps it. Rejects if it is refused. */
   rotate(token: CheckedToken, from: SessionClientOptions): Promise<RotatedClaims>
@@ -74,7 +74,7 @@ export interface StoredSessions {
   find(sid: string): Promise<StoredSession | null>
   /** One live session, or `null`; with a `uid`, only if it is that user's. */
   get(id: string, uid?: string): Promise<SessionInfo | null>
-  /** Calls `end` with every session of the token's user but its own, page by page; returns how many they were. */
+  /** Calls `end`, page by page, with all sessions of the token's user except the token's own. Returns their number. */
   endOthers(
     payload: Pick<StandardClaims, 'sub' | 'sid'>,
     end: (sids: readonly string[]) => Promise<unknown>,
@@ -107,7 +107,7 @@ export function createStoredSessions(
 ): StoredSessions {
   const { now, random, clients, emit, retentionMs, graceMs, idleMs } = rules
 
-  // Nobody has its tokens, but it would be listed, and count for the limit. If this fails, it ends unused.
+  // Its tokens were never handed out, but it would be listed and count towards the limit. If this fails, it expires unused.
   const discard = async (sid: string, expiresAt: number): Promise<void> => {
     const revoked = revoker.write([{ ...toRevocationKey('session', sid), expiresAt }])
     await revoked.catch(() => undefined)
@@ -252,7 +252,7 @@ export function createStoredSessions(
   }
 }
 
-// No rotation has used up a token that was created without a stored session.
+// A token without a stored session was never rotated, so it is not used up.
 function isWithoutSession({ sid, gen }: TokenPayload): boolean {
   return sid === undefined || gen === undefined
 }

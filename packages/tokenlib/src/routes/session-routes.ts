@@ -95,7 +95,7 @@ export function createSessionRoutes<Input extends object, Output extends object,
   const accessTokenRequired = tokens.require({ issuer: 'own' })
   const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
   const all = Object.keys(ANSWERS) as readonly RouteName[]
-  // Checks its method itself: mounted by an application for GET, a route would need no CSRF value.
+  // The route checks its method itself: an application could mount it for GET, which needs no CSRF value.
   const create = (names: readonly RouteName[]): Route<[id?: string]> => {
     const methods = names.map((name) => [
       ROUTES[name].method,

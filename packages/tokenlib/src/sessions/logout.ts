@@ -45,7 +45,7 @@ export function createLogout(authenticator: Authenticator): Logout {
     })
   const logOutPayload = (payload: LogoutPayload, options: RevokeOptions): Promise<Acknowledgement> =>
     runRevocation(authenticator, 'logout', { options }, async (asked) => {
-      assertPayload('logout()', payload)
+      assertPayload('logout() takes a request or', payload)
       return endSession(asked, payload, toIssuers(settings.sources, asked.issuer, payload))
     })
   return ((source: RequestSource | LogoutPayload, options: RevokeOptions = {}) =>
@@ -69,7 +69,7 @@ async function endSession(
 // Recognised by what only a request has: a payload may have claims of any name, including `headers`, and other middleware
 // may have put an unverified `sid` on a request.
 function isPayload(source: RequestSource | LogoutPayload): source is LogoutPayload {
-  // Neither: it is rejected as an invalid payload.
+  // Neither a request nor a payload: rejected below as an invalid payload.
   if (typeof source !== 'object' || source === null) return true
   if (!('headers' in source || 'header' in source)) return true
   const { header, headers, method, url } = source as Partial<RequestView & Pick<Request, 'headers'>>

@@ -60,7 +60,7 @@ export function createRevoke(
   return {
     token: (payload, options) =>
       run('token', options, async (asked) => {
-        assertPayload('revoke.token()', payload)
+        assertPayload('revoke.token() takes', payload)
         return revokeToken(asked, payload, toIssuers(sources, asked.issuer, payload))
       }),
     session: (session, options) =>
@@ -87,14 +87,14 @@ export function createRevoke(
       }),
     key: (kid, options) =>
       run('key', options, async (asked) => {
-        // Not the keys of every issuer: they may have the same `kid`, and this is permanent.
+        // Without an issuer, only our own key: other issuers may use the same `kid`, and the revocation is permanent.
         if (asked.issuer === undefined && settings.keys.verifying.length === 0) {
           throw new TypeError('This manager has no keys of its own: pass the issuer of the key as { issuer }')
         }
         const issuer = asked.issuer === undefined ? null : parseIssuer(sources.issuers, asked.issuer)
         // If a key has no `kid` of its own, its tokens may have any `kid`, so revoke its derived id as well.
         const others = (issuer !== null && sources.issuers.get(issuer)?.keys.idsOf(kid)) || []
-        // A thief of the key can create tokens with any start and expiry: no watermark, and no end.
+        // With a stolen key, anyone can create tokens with any start and expiry: the revocation covers all, forever.
         const keys = [...new Set([parseText('kid', kid), ...others])].map((id) => ({
           ...toRevocationKey('key', id, issuer),
           expiresAt: FOREVER,
@@ -132,7 +132,7 @@ export async function revokeToken(
   return report(asked, asked.revoker.write(keys, asked.unless), 'token', [jti], sub ?? null, issuers)
 }
 
-/** Revokes sessions of one user, who is `null` if not known. A user who has to be read delays only the event. */
+/** Revokes sessions of one user, `null` if not known. If `sub` is a promise, only the event waits for it. */
 export async function revokeSessions(
   asked: AskedRevocation,
   sids: readonly string[],
@@ -142,7 +142,7 @@ export async function revokeSessions(
   const { settings, now } = asked.authenticator
   for (const sid of sids) parseText('A session id', sid)
   const keys = issuers.flatMap((issuer) => {
-    // Until its session ends, an issuer creates tokens with the same `sid`.
+    // An issuer may create tokens with the same `sid` until the session ends.
     const lifetime = (issuer !== null && settings.sources.issuers.get(issuer)?.sessionLifetime) || 0
     const expiresAt = addDuration(now(), lifetime)
     return sids.map((sid) => ({ ...toRevocationKey('session', sid, issuer), expiresAt }))
@@ -180,9 +180,9 @@ async function readSubject(store: StoreConnection | null, sid: string): Promise<
 }
 
 /** Throws `TypeError` for the text of a token. */
-export function assertPayload(method: string, payload: unknown): void {
+export function assertPayload(call: string, payload: unknown): void {
   if (typeof payload === 'object' && payload !== null) return
-  throw new TypeError(`${method} takes the payload of a token, which verify() returns, not its text`)
+  throw new TypeError(`${call} the payload of a token, which verify() returns, not its text`)
 }
 
 /**
@@ -213,7 +213,7 @@ export function isOwnIssuer({ own }: TokenSources, iss: string): boolean {
   return own.rules.issuers.length === 0 || own.names.includes(iss)
 }
 
-// The user of the given issuer, with or without its prefix; or else every user with this `sub` in a payload.
+// The user of the given issuer, with or without its prefix. Without an issuer: every user with this `sub` in a payload.
 function toUsers(
   { issuers }: TokenSources,
   given: string | undefined,

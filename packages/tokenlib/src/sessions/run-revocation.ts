@@ -60,13 +60,13 @@ export async function runRevocation<Answer>(
   const { revoker, waitForOthers } = requireStore(authenticator.store, method)
   const parsed = parseOptions(`${method}()`, options, REVOKE_OPTIONS)
   const { everywhere, issuer, deferUnless, actor, note, ...client } = parsed
-  // The sessions of the store are our own, and a request says whose tokens it brings.
+  // The store keeps only our own sessions, and the issuer of a request's tokens is known from the tokens.
   if (issuer !== undefined && (request !== undefined || method.startsWith('sessions.'))) {
-    throw new TypeError(`${method}() takes no issuer here: it goes by that of the tokens`)
+    throw new TypeError(`${method}() takes no issuer here: the issuer is known from the tokens or sessions`)
   }
   if (deferUnless !== undefined) {
     if (everywhere === true) throw new TypeError('A revocation with deferUnless cannot wait for everywhere')
-    // Only the store knows which sessions these are.
+    // The store has to list the other sessions first.
     if (method === 'sessions.endOthers') throw new TypeError(`${method}() takes no deferUnless`)
   }
   if (everywhere === true && waitForOthers === null) {

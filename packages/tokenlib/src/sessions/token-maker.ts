@@ -60,7 +60,7 @@ export interface TokenMaker {
   startSession(): SessionClaims
   /**
    * Throws if no pair can be created from the claims and options. Returns when its session would end, in epoch seconds or
-   * `null` for never, and the most characters that have to be signed for one of its tokens.
+   * `null` for never, and the length of the longest text that has to be signed.
    */
   planPair(
     input: ClaimsInput,

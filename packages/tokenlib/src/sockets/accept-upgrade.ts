@@ -80,7 +80,7 @@ function warn(error: unknown): void {
   emitWarning(`A socket handshake failed: ${String(error)}`, 'TokenUpgradeWarning')
 }
 
-// In this spelling: `ws` has a default under the same name, and would send both.
+// Exactly this spelling: `ws` sets a default under it, and would otherwise send both headers.
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
 /** Writes an HTTP response directly to a connection, and closes it. */

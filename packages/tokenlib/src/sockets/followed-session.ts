@@ -14,11 +14,11 @@ export interface FollowedSession {
   /**
    * Throws unless the session is alive. The token was found unrevoked by a check that began at `checkedAt`.
    *
-   * `anew` reads the session from the store. Otherwise the last read counts for as long as it can hold: the end of a session
-   * never moves, and only a revocation, which is checked separately, ends it sooner.
+   * `anew` reads the session from the store. Otherwise the last read counts until the end that it found: the end never
+   * moves, and only a revocation, which is checked separately, ends a session sooner.
    */
   assertAlive(verified: VerifiedToken, checkedAt: number, anew: boolean): Promise<void>
-  /** Throws if the token may have been revoked without anybody having noticed. */
+  /** Throws if the token may have been revoked without this process noticing. */
   assertWatched(now: number): void
   /** The milliseconds from `now` to the next moment at which something may have ended. */
   untilLook(now: number): number

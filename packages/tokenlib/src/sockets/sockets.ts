@@ -129,7 +129,7 @@ function closeWhenInvalid(
     }) ?? (() => undefined)
   socket.addEventListener('close', stop)
   prepareSilence(socket)
-  // A replica does not repeat what arrived since the handshake.
+  // A replica does not report revocations that arrived between the handshake and now.
   if ((store?.readReplica() ?? null) !== null) void check(false)
   else schedule()
   return stop

@@ -173,7 +173,7 @@ export async function recheckToken(
     if (needsKeys) await verifier.loadKeys(token)
     const allowExpired = followed !== null
     const verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys, allowExpired })
-    // Read after the keys were loaded: the token may have expired by now.
+    // Read the clock after the keys were loaded: the token may have expired since.
     const now = authenticator.now()
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, { location, view: null })

@@ -148,9 +148,9 @@ export function createDurableObjectStore(
   })
 }
 
-// Which calls are safe to send twice; the compiler asks for every new one. Each login opens a session and makes room for it,
-// and a claim finds itself the second time. A refresh token may be repeated. (A reuse whose answer is lost is not reported,
-// as with any store.)
+// Which calls are safe to send twice. A new call without an answer here does not compile. Each login opens a session and may
+// end others, and a second claim would find the first one. A refresh token may be presented again. (As with any store, a
+// reuse is not reported if the response is lost.)
 const IS_REPEATABLE: Readonly<Record<keyof ObjectOperations, boolean>> = {
   prepare: true,
   revoke: true,
@@ -210,10 +210,10 @@ function assertNamespace(namespace: unknown): void {
 
 function describe(given: unknown, has: (method: string) => boolean): string {
   if (given === undefined || given === null) {
-    return 'It is not there: add the binding to "durable_objects" in wrangler.jsonc, and use its name'
+    return 'The binding is missing: add it to "durable_objects" in wrangler.jsonc, and use its name'
   }
   if (has('fetch')) return 'This is one object, or another Worker: pass the namespace itself'
   if (has('getWithMetadata')) return 'This is a KV namespace, which answers with old values for a minute'
   if (has('prepare') && has('batch')) return 'This is a D1 database'
-  return 'This is something else'
+  return 'The given value is not a namespace'
 }

@@ -31,7 +31,7 @@ export interface SessionRow extends FoundSession {
   readonly until: number
 }
 
-/** What it takes to revoke a session. */
+/** The columns that are needed to revoke a session. */
 export type SessionEnd = Pick<SessionRow, 'sid' | 'until'>
 
 /** The sessions of a user (`null`: of all users) that started after one moment and up to another. */
@@ -89,7 +89,7 @@ export interface LocalData {
   readonly read: <T>(work: (rows: ReadableRows) => T) => T
 }
 
-/** What a store makes of its data. */
+/** The operations of a store on its data. */
 export interface LocalStore {
   readonly revoke: RevocationStore['revoke']
   readonly claim: RevocationStore['claim']
@@ -184,7 +184,7 @@ export function createLocalStore({ write, read }: LocalData): LocalStore {
   }
 }
 
-/** Whether a session is neither over, unused for too long, nor revoked. */
+/** Whether a session has not expired, was used recently enough, and is not revoked. */
 export function isLive(session: SessionRow, { now, idleMs }: Liveness, find: ReadableRows['find']): boolean {
   return now < session.until && now - session.lastUsedAt <= idleMs && !isRevoked(session, find)
 }
@@ -208,7 +208,7 @@ export function revokeEverything(rows: Rows): number {
 interface WrittenBatch {
   /** When the store took it, or a watermark of it that is later; epoch milliseconds. */
   readonly now: number
-  /** Sessions that a watermark does not reach, to be revoked one by one. */
+  /** Sessions that started after a watermark, to be revoked one by one. */
   readonly late: readonly LateSessions[]
 }
 

@@ -248,7 +248,7 @@ async function readFeed(history: History, statement: string, after: Position | n
   return toPage(page, `${branch}:${change}`, more)
 }
 
-// A text that is not a position counts as one of a lost history.
+// An invalid position is treated like a position in a lost history.
 function readPosition(position: Position): readonly [branch: string, change: number] {
   const [, branch = '', change = 0] = /^(.+):(\d{1,16})$/.exec(position) ?? []
   return [branch, Number(change)]

@@ -92,8 +92,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
   })
 
-  // A process that has not used the store since it was prepared knows no more than one that starts after the loss, which
-  // revokes nothing either. While it is prepared for the first time, nobody may know.
+  // A process that has not used the store since it was prepared knows no more than a process that starts after the loss,
+  // which revokes nothing either. During the first preparation this is not known yet.
   const canRestore = (): boolean => store.restore !== undefined && (isComplete || (isPrepared && !isUsed))
 
   const assertFresh = (): void => {
@@ -126,8 +126,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   // After the store has taken something that this process must refuse from now on.
   const catchUp = async (): Promise<void> => {
-    // A feed that does not work is not waited for. Where it works, a process that revokes all the time would never become
-    // fresh if each of its revocations demanded a new read.
+    // Do not wait for a feed that does not work. If it works, keep its reads: a process that revokes all the time would
+    // never become fresh if each revocation required a new read.
     if (!freshness.isFresh() && !follower.isFollowing) return freshness.expire()
     await follower.readNow().catch(() => freshness.expire())
   }
@@ -161,8 +161,8 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     async revoke(batch) {
       // A batch of nothing only asks whether the store takes writes.
       isUsed ||= batch.length > 0
-      // The store decides how far a watermark reaches. The rest is merged first: whatever becomes of the call, this
-      // process has been told.
+      // The store decides how far a watermark reaches. All other entries are merged first: this process must reject the
+      // tokens even if the call fails.
       const final = batch.filter(({ kind }) => !isWatermark(kind))
       const watermarks = batch.filter(({ kind }) => isWatermark(kind))
       mergeOwn(final)

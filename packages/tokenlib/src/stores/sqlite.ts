@@ -78,7 +78,7 @@ export function createSqliteStore(
     return opened
   }
 
-  // After the caller is done. The clock that was right at the write may be wrong by then.
+  // Runs after the caller is done. The clock was right at the write, and may be wrong by then.
   const pruneLater = async (limit: number): Promise<number> => {
     const writtenAt = clock()
     await nextTurn()

@@ -78,14 +78,14 @@ export function createListeners<Given extends readonly unknown[]>(): Listeners<G
 
 const PRUNE_INTERVAL_MS = 60_000
 
-/** When a store drops what has ended. */
+/** Decides when a store drops expired data. */
 export interface PruneTurns {
-  /** Prunes a batch if it is time: once a minute, and again with the next write as long as there is more. Never rejects. */
+  /** Prunes a batch once a minute, and with every write while there is more to prune. Never rejects. */
   readonly run: (prune: (limit: number) => Promise<number>) => Promise<void>
   readonly stop: () => void
 }
 
-/** The turns of a store that drops `batch` rows at a time; the first one after `delayMs`. */
+/** Creates the turns of a store that drops `batch` rows at a time. The first turn comes after `delayMs`. */
 export function createPruneTurns(batch: number, delayMs = 0): PruneTurns {
   let nextAt = monotonicNow() + delayMs
   return {
@@ -93,7 +93,7 @@ export function createPruneTurns(batch: number, delayMs = 0): PruneTurns {
       const now = monotonicNow()
       if (now < nextAt) return
       nextAt = now + PRUNE_INTERVAL_MS
-      // What fails is done by the next turn.
+      // If it fails, the next turn tries again.
       const dropped = await prune(batch).catch(() => 0)
       if (dropped >= batch && nextAt !== Number.POSITIVE_INFINITY) nextAt = Number.NEGATIVE_INFINITY
     },
@@ -108,7 +108,7 @@ export function toPage(entries: readonly Revocation[], next: Position, more: boo
   return { entries, next, more, reset: false, ageMs: 0 }
 }
 
-/** The answer to a reader of a history that is gone; `next` is the start of the one that is there. */
+/** The page for a reader of a lost history. `next` is the start of the current history. */
 export function toResetPage(next: Position): FeedPage {
   return { ...toPage([], next, false), reset: true }
 }
@@ -134,7 +134,7 @@ export function toRetryDelay(failures: number, firstMs: number, maxMs: number): 
   return Math.min(maxMs, firstMs * 2 ** Math.min(failures, 10)) * Math.random()
 }
 
-/** Repeats an attempt that finds the data of its store lost (`null`), after `recover`. */
+/** Repeats an attempt after `recover` if it returns `null`, which means that the store has lost its data. */
 export async function retryAfterLoss<Answer>(
   store: string,
   attempt: () => Promise<Answer | null>,

@@ -15,7 +15,10 @@ import { isScope, parseScopes } from './scopes.js'
 
 /** The options of one token; each replaces the configured value for this token. */
 export interface CreateTokenOptions {
-  /** Access tokens only, since a refresh token does not prove a login: fresh until it expires, or for a duration. Default `false`. */
+  /**
+   * Whether an access token is fresh: until it expires, or for a duration. Default `false`. Not for refresh tokens, which do
+   * not prove a login.
+   */
   readonly fresh?: boolean | Duration
   /** How long the token lives; `false` makes one that never expires. */
   readonly expiresIn?: Duration | false

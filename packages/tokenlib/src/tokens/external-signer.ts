@@ -189,7 +189,7 @@ export function createWebCryptoSigner(field: string, key: WebCryptoKey, algorith
   return (input) => crypto.subtle.sign(parameters, key as never, input)
 }
 
-// A key must be of the type, may be used for that, and is for the algorithm.
+// Checks the type, the usages and the algorithm of a key.
 function assertWebCryptoKey(
   field: string,
   key: WebCryptoKey,
@@ -205,7 +205,7 @@ function assertWebCryptoKey(
   }
   const { name, hash, namedCurve } = toWebAlgorithm(algorithm)
   const given = key.algorithm as { name: string; hash?: { name?: string }; namedCurve?: string }
-  // An ECDSA key has a curve and no hash: that is chosen for each signature.
+  // An ECDSA key has a curve but no hash: the hash is chosen for each signature.
   const isSame =
     given.name === name &&
     given.namedCurve === namedCurve &&

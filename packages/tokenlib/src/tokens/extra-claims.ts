@@ -127,7 +127,7 @@ function typeName(value: unknown): string {
   return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'object'
 }
 
-/** Whether nothing in claims can change: plain data, frozen to the bottom, and no getters. */
+/** Whether claims are immutable: plain data, deeply frozen, without getters. */
 export function hasOnlyImmutable(claims: object, depth = 0): boolean {
   return Reflect.ownKeys(claims).every((name) => {
     const property = { ...Object.getOwnPropertyDescriptor(claims, name) }
@@ -135,7 +135,7 @@ export function hasOnlyImmutable(claims: object, depth = 0): boolean {
   })
 }
 
-// A frozen Date or Map still changes.
+// A frozen Date or Map can still change.
 function isImmutable(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return typeof value !== 'function'
   const prototype: unknown = Object.getPrototypeOf(value)

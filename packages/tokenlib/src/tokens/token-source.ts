@@ -183,7 +183,7 @@ function createRingKeys(ring: KeyRing): SourceKeys {
   return {
     find(header) {
       const { verifying } = ring
-      // `keys.set` replaces the list.
+      // `keys.set` replaces the list, and the last selection is valid only for its own list.
       if (last?.header !== header || last.verifying !== verifying) {
         last = { header, verifying, keys: selectKeys(verifying, header) }
       }

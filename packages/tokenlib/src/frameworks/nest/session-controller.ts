@@ -136,7 +136,7 @@ const sendResponses: NestInterceptor = {
       throw new TypeError(`${context.getHandler().name}() of a SessionController must return a Response`)
     }
     const target = context.switchToHttp().getResponse<PlatformResponse>()
-    // Unless something else has answered, such as a timeout.
+    // Does nothing if the response was already sent, for example by a timeout.
     if (!toNode<ServerResponse>(target).headersSent) {
       if ('raw' in target) sendReply(response as Response, target)
       else await sendFetchResponse(response as Response, target)
@@ -214,7 +214,7 @@ function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: V
   }
   // The routes check tokens themselves: a login has none, and a logout may have an expired one.
   if (readAccess(handler, handler) === 'required') Public()(prototype, name, descriptor)
-  // It takes a Fetch request, and its Fetch response is the answer.
+  // The handler takes a Fetch request, and returns a Fetch response, which is sent.
   responders.add(handler)
   FetchRequest()(prototype, name, 0)
   if (name === ('endSession' satisfies RouteName)) Param('id')(prototype, name, 1)

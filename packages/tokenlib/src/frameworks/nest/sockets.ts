@@ -21,7 +21,7 @@ import {
 import type { Duration } from '../../time.js'
 import { type AnyManager, protectedSockets } from './context.js'
 
-/** What the handshake of every socket of the application must bring, and how often open sockets are checked. */
+/** What every handshake must present, and how often open sockets are checked. */
 export type SocketProtection = Omit<SocketIoProtection, 'issuer' | 'skipRevocation'>
 
 const { issuer: _issuer, skipRevocation: _skipRevocation, ...DEMANDS } = UPGRADE_OPTIONS

@@ -15,16 +15,7 @@ import type { ManagerChoice } from '../../choose-manager.js'
 import { ConfigurationError } from '../../errors.js'
 import type { TokenManagerOptions } from '../../manager-options.js'
 import { TokenManager } from '../../manager.js'
-import {
-  assertOptions,
-  callable,
-  choice,
-  flag,
-  type OptionKinds,
-  parseOptions,
-  text,
-  unchecked,
-} from '../../options.js'
+import { callable, choice, flag, type OptionKinds, parseOptions, text, unchecked } from '../../options.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
 import type { AnyClaims } from '../../tokens/payload.js'
 import { type AnyManager, getTokenManagerToken, InjectTokenManager } from './context.js'
@@ -131,6 +122,9 @@ export class TokenModule implements OnModuleInit, OnApplicationShutdown {
       return { ...createModule(options, { inject: options.inject ?? [], useFactory }), imports }
     }
     const { useClass } = options
+    if (useClass === undefined) {
+      throw new TypeError('TokenModule.forRootAsync() needs useFactory or useClass')
+    }
     const useFactory = async (factory: InstanceType<typeof useClass>) =>
       toManager(await factory.createTokenOptions())
     const module = createModule(options, { inject: [useClass], useFactory })
@@ -165,7 +159,15 @@ function toManager<Input extends object, Output extends object, Subject>(
     built.add(tokens)
     return tokens
   }
-  assertOptions('TokenModule.forRoot()', source, { tokens: true })
+  const [other] = Object.keys(source).filter((name) => name !== 'tokens')
+  if (other !== undefined) {
+    throw new TypeError(
+      `"${other}" cannot be combined with "tokens": TokenModule takes { tokens } or the options of a manager, not both`,
+    )
+  }
+  if (typeof (source.tokens as Partial<TokenManager> | undefined)?.accessTokenRequired !== 'function') {
+    throw new TypeError('tokens must be a TokenManager, or what chooseManager() returns')
+  }
   // A choice has the dependencies of a manager, which is what guards and parameters take from the container.
   return source.tokens as TokenManager<Input, Output, Subject>
 }

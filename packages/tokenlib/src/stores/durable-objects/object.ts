@@ -238,7 +238,7 @@ function isCall(request: Request, object: string): boolean {
   return request.url === CALL_URL && request.method === 'POST' && isMarked
 }
 
-// Of an error, only what it is and what it says get to the Worker.
+// Only the kind and the message of an error reach the Worker.
 function toFailure(error: unknown): StoreFailure {
   const kind =
     error instanceof ConfigurationError ? 'configuration' : error instanceof TypeError ? 'type' : 'other'

@@ -9,7 +9,7 @@ import {
 import { toKeptUntil } from '../table/table-segment.js'
 import type { Clock } from '../../time.js'
 
-/** Reads a part of the entries from a place on; `next` is where to go on, or `null` at the end. */
+/** Reads up to `most` entries from `place` on. `next` is the place to continue at, or `null` at the end. */
 export type Source = (
   place: number,
   most: number,
@@ -28,14 +28,14 @@ export interface RevocationCopy {
   readonly size: number
   /** All of them, in no order. */
   entries(): Iterable<Revocation>
-  /** The same from place to place, from 0 on; what changes after the first place was read may be missing. */
+  /** Reads the entries in parts, from place 0 on. Changes after the first part was read may be missing. */
   readonly read: Source
   watermarks(): readonly Revocation[]
-  /** Drops a few entries that have ended; `writes` say how far it looks. */
+  /** Drops a few entries that have ended. The more `writes` there were, the more entries it examines. */
   sweep(writes: number): void
   /** Drops what has ended, a bounded step at a time; each step tells how many went. */
   prune(limit: number): Iterable<number>
-  /** Throws after `close`: what was forgotten must not be answered with "not revoked". */
+  /** Throws after `close`: a store without its data must not answer "not revoked". */
   readonly assertOpen: () => void
   close(): void
   clear(): void
@@ -52,7 +52,7 @@ interface KindEntries {
   /** In the order of their last change. */
   readonly map: Map<string, Entry>
   readonly sweep: Sweeper
-  /** For ids of 128 bits that are revoked altogether, nearly all entries there are; `null` until there is one. */
+  /** Entries with a 128-bit id that are revoked forever, which is nearly all of them; `null` until there is one. */
   table: RevocationTable | null
 }
 

@@ -10,7 +10,7 @@ export interface MemorySessions extends Omit<
   Rows,
   'now' | 'find' | 'longestLifetime' | 'position' | 'merge' | 'touch'
 > {
-  /** Drops a few sessions that have ended; `writes` say how far it looks. */
+  /** Drops a few sessions that have ended. The more `writes` there were, the more sessions it examines. */
   readonly sweep: (writes: number) => void
   readonly prune: (limit: number) => Iterable<number>
   readonly clear: () => void
@@ -18,7 +18,7 @@ export interface MemorySessions extends Omit<
 
 const SWEEP_STEPS = 4
 
-/** No sessions yet. */
+/** The sessions of a memory store, empty at first. */
 export function createMemorySessions(find: Rows['find'], clock: Clock, pruneClock: Clock): MemorySessions {
   const sessions = new Map<string, SessionRow>()
   const order = createSessionOrder((sid) => sessions.has(sid))
@@ -34,7 +34,7 @@ export function createMemorySessions(find: Rows['find'], clock: Clock, pruneCloc
 
   const sweep = createSweeper(sessions, remove)
 
-  // The first live sessions among some places, at most `most`; after so many `looks`, `next` is where to go on.
+  // Finds up to `most` live sessions among places. If it stops after examining `looks` places, `next` is where to continue.
   const findLive = (
     user: string,
     places: Iterable<SessionPlace>,

@@ -32,11 +32,11 @@ export type Value = string | number | null
 /** A database, as the store uses it. */
 export interface Database {
   // One text, because applications teach their clients to rename columns and to read a `bigint` as they like.
-  /** Runs a statement that answers with one text of JSON; `null` if it has no row. */
+  /** Runs a statement that returns one JSON text; `null` if it returns no row. */
   query<Answer>(statement: string, values: readonly Value[]): Promise<Answer | null>
 }
 
-/** The database behind a client, which is told by its shape. */
+/** The database behind a client. The driver is recognised by the client's shape. */
 export function toDatabase(client: PostgresClient, namedStatements: boolean): Database {
   const run = toRun(client, namedStatements)
   return {
@@ -151,8 +151,8 @@ export function readWatch(client: PostgresClient): Watch | null {
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 30_000
 
-// On a connection outside the pool: a pool of one could do nothing else, and `pool.end()` would wait for it. Whatever goes
-// wrong here is left to those who poll.
+// On a connection outside the pool: a pool of one could do nothing else, and `pool.end()` would wait for it. Errors are
+// ignored, because readers poll as well.
 function watchPool(pool: PgPool, channel: string, listener: () => void): () => void {
   let isStopped = false
   let connection: PgListener | null = null

@@ -28,8 +28,8 @@ export interface History {
   /**
    * Runs a statement about the history, given its values from $4 on.
    *
-   * If the history is another one, revocations are lost and nobody can say which: everything that began before now is
-   * revoked, unless a replica restores them, and the statement runs again.
+   * If the store has another history, an unknown number of revocations is lost. Everything that started before now is
+   * revoked, unless a replica restores the revocations, and the statement runs again.
    */
   query<Answer extends HistoryAnswer>(statement: string, values: readonly Value[]): Promise<Answer>
 }
@@ -154,11 +154,10 @@ select pg_catalog.json_build_object('epoch', epoch, 'changes', changes, 'isExten
   select from ${revocations} m where m.namespace = $1 and m.kind = 'epoch' and m.id = epoch
     and m.not_before >= longest_lifetime))::pg_catalog.text from head`,
 
-    // Makes the watermarks that are there last for the longest lifetime. A statement of its own after the one that
-    // raised it, which does not see what was written while it waited for the head. Every watermark is from before the
-    // raise, and is seen here, or its writer had the head after it, and went by the new lifetime. The row of the epoch
-    // keeps, as its not_before, the lifetime that this was done for, so that a process that ends between the two leaves
-    // the rest to the next one.
+    // Extends existing watermarks to the longest lifetime. This is a separate statement, because the one that raises the
+    // lifetime does not see what was written while it waited for the head. A watermark from before the raise is seen
+    // here; one from after it was written with the new lifetime. The not_before of the epoch's row stores the lifetime
+    // that was applied, so that the next process completes the work if this one ends between the two statements.
     extend: `with goal as materialized (
   select longest_lifetime from ${heads} where namespace = $1
 ), short as materialized (

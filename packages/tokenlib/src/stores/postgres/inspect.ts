@@ -2,7 +2,7 @@ import { type Database, type PostgresClient, toChannel, toDatabase } from './cli
 import { createRevocationStatements } from './statements.js'
 import { assertUsable, leadSql, type TableOptions, TABLES_VERSION, toTables } from './tables.js'
 
-/** A look at the data of a store, for tools; nothing is written. */
+/** Read-only access to the data of a store, for tools. */
 export interface PostgresInspection extends Database {
   /** The names of the tables with their schema, quoted for SQL. */
   readonly tables: Readonly<Record<'version' | 'heads' | 'revocations' | 'sessions', string>>

@@ -64,7 +64,7 @@ function findSend(client: RedisClient): (key: string, args: string[]) => Promise
     }
     return (_key, [command = '', ...args]) => (client as BunRedisClient).send(command, args)
   }
-  // Two commands that belong together may go over two connections of a pool, to two servers after a failover.
+  // A pool may send two related commands over two connections, and so to two servers after a failover.
   if ('totalClients' in client) {
     throw new ConfigurationError('The Redis store needs a client of its own: pass createClient(), not a pool')
   }
@@ -195,8 +195,8 @@ interface BunSubscriber {
 /**
  * Calls a listener whenever something is published on a channel. Returns an unsubscribe function.
  *
- * On a connection of its own, because one that waits for messages can do nothing else. A client that cannot be duplicated
- * is not watched, and whatever goes wrong here is left to those who poll.
+ * Uses a separate connection, because one that waits for messages can do nothing else. A client that cannot be duplicated
+ * is not watched. Errors are ignored, because readers poll as well.
  */
 export function watchChannel(client: RedisClient, channel: string, listener: () => void): () => void {
   const { duplicate } = client as { readonly duplicate?: () => unknown }

@@ -5,7 +5,7 @@ import { HEAD } from './lua.js'
 import { createNamespace, READ } from './namespace.js'
 import { LAYOUT_VERSION } from './revocation-scripts.js'
 
-/** A look at the data of a store, for tools; nothing is written. */
+/** Read-only access to the data of a store, for tools. */
 export interface RedisInspection {
   /** Where changes are announced. */
   readonly channel: string
@@ -13,7 +13,7 @@ export interface RedisInspection {
   readonly send: (...command: string[]) => Promise<Reply>
   /** Rejects with `ConfigurationError` if a store would not start. */
   assertUsable(): Promise<void>
-  /** Whether the namespace has all that its history says, or was never used, and how many entries if they can be counted. */
+  /** Whether the namespace is complete, incomplete or unused, and its number of entries, if they can be counted. */
   readHistory(): Promise<readonly [state: 'whole' | 'damaged' | 'absent', entries: number | null]>
   /** What the user of the connection may do. */
   readRights(): Promise<RedisRights>

@@ -30,7 +30,7 @@ local log, past, marks = base .. 'log', base .. 'past', base .. 'marks'
 local state = redis.call('HMGET', meta, 'epoch', 'longest', 'changes', 'batches', 'nonce', 'swept', 'newest', 'late', 'lost')
 local epoch = state[1] == redis.call('GET', base .. 'epoch') and state[1]
 local longest, changes, batches = tonumber(state[2]) or 0, tonumber(state[3]) or 0, tonumber(state[4]) or 0
--- Of the last batch.
+-- The nonce of the last batch.
 local nonce = state[5] or ''
 -- The start of the newest session: a clock that was set back must not make a watermark miss it. While sessions that
 -- started later than a watermark reaches are being revoked one by one, theirs is in 'late'.
@@ -127,12 +127,12 @@ local function notBeforeOf(member)
   return (parse(fetch({ base .. 'r:' .. member })[1]))
 end
 
--- The later of a user's watermark and that of everybody.
+-- The later of the user's watermark and the watermark for everybody.
 local function watermarkOf(user)
   return math.max(notBeforeOf('u:' .. user), notBeforeOf('a:'))
 end
 
--- The entries in ARGV, three texts each: the member of the log, the notBefore and the until; and what is known of each.
+-- Reads the entries in ARGV, three texts each (the member of the log, notBefore, until), and the stored value of each.
 local function readGiven()
   local keys, given = {}, {}
   for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
@@ -171,7 +171,8 @@ local function mark(members)
   callInParts('ZADD', marks, scores)
 end
 
--- The first members of the log after a change, at most 'steps', whose entry the server has dropped; and where to go on.
+-- Among the next 'steps' members of the log after a change, finds those whose entry the server has dropped. Also returns
+-- the change to continue after.
 local function ended(after, steps, limit)
   local members = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, steps)
   local keys = {}
@@ -219,7 +220,7 @@ local function append(entries, newNonce)
   redis.pcall('PUBLISH', base .. 'news', '')
 end
 
--- A revoked session has no row, and is in no list. Takes the users of sessions by their sids.
+-- Removes the rows of revoked sessions, and their places in the lists. 'users' has the user of each sid.
 local function removeSessions(users)
   for sid, user in pairs(users) do
     redis.call('DEL', base .. 's:' .. sid)
@@ -227,7 +228,8 @@ local function removeSessions(users)
   end
 end
 
--- Appends entries, and removes the sessions that they revoke; without any entries, returns what refusal() says.
+-- Appends entries, and removes the sessions that they revoke. Without entries, returns the error of
+-- refusal(), if there is one.
 local function write(entries, newNonce, users)
   if #entries == 0 then
     local refused = refusal()
@@ -238,12 +240,12 @@ local function write(entries, newNonce, users)
   removeSessions(users)
 end
 
--- What a script answers: the position, and what it has to tell.
+-- The reply of a script: the position, then the given values.
 local function answer(...)
   return { epoch, text(batches), nonce, text(changes), ... }
 end
 
--- Unpacks the rows of sessions; false for those that have none.
+-- Unpacks the rows of sessions; false for a session without a row.
 local function sessionsOf(sids)
   local keys, rows = {}, {}
   for at, sid in ipairs(sids) do keys[at] = base .. 's:' .. sid end
@@ -251,7 +253,7 @@ local function sessionsOf(sids)
   return rows
 end
 
--- The sessions of these ids that a test lets pass: what to append for them, and their users.
+-- Of the sessions with these ids, selects those that pass a test. Returns the entries to append, and the users.
 local function revocable(sids, isMeant)
   local entries, users = {}, {}
   for at, row in ipairs(sessionsOf(sids)) do

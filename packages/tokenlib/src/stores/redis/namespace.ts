@@ -14,9 +14,9 @@ export interface Namespace {
   readonly key: (name: string) => string
   /** Makes the namespace ready; after a loss of its data, revokes everything from before and reports that. */
   prepare(longestLifetime: number): Promise<void>
-  /** Runs a script with the history and the time before its other arguments. */
+  /** Runs a script. Its arguments start with the history and the time. */
   readonly run: Run
-  /** The same for a script that may append to the history: a nonce comes before its arguments, and it answers a position. */
+  /** Runs a script that may append to the history. It gets a nonce before its other arguments, and returns a position. */
   readonly write: Run
   /** The values of those keys that exist, by index: as the primary has them, in the history that this process knows. */
   read(keys: readonly string[]): Promise<ReadonlyMap<number, string>>
@@ -47,7 +47,7 @@ export function createNamespace(
   const [epochKey, countKey] = [key('epoch'), key('count')]
   // All of them, so that a cluster which moves the slot refuses: half of the data must not pass for a loss of data.
   const keys = [meta, ...['epoch', 'count', 'log', 'past', 'marks', 'r:a:'].map(key)]
-  // A history that has another batch there is not the one that was seen, however long it is by now.
+  // The last batch that this process has seen. A history with another batch in its place is a different history.
   let seen: Seen = { epoch: '', batches: 0, nonce: '' }
   // Not the one of the store, whose walks may wait for `prepare`.
   const sweep = createSweep()
@@ -58,7 +58,7 @@ export function createNamespace(
   // The moment of a loss that was found, and is not reported yet.
   let unreported = ''
 
-  // Without the retries after a loss.
+  // Runs a script once, without the retries after a loss.
   const runOnce = async ({ epoch, batches, nonce }: Seen, ...[script, names, args]: Parameters<Run>) => {
     const known = `${epoch}|${batches}|${nonce}`
     const reply = await runScript(send, script, [meta, ...names.map(key)], [known, time(), ...args])

@@ -9,16 +9,16 @@ export const LAYOUT_VERSION = 1
 const RAISE_STEPS = 1000
 
 /**
- * Makes a namespace ready; after a loss of its data, everything from before is revoked.
+ * Prepares a namespace. If its data was lost, revokes everything from before.
  *
  * ARGV: the epoch that the caller knows or '', the time, the longest lifetime, a random text, KEYS[1] once more, the
- * count of batches that the caller has seen and the nonce of the last, and '1' where the caller restores what is lost.
- * A log without the epoch in it is not the log of this history, and a history without that batch is an old copy.
+ * count of batches that the caller has seen, the nonce of the last one, and '1' if the caller restores lost data. A log
+ * without the epoch does not belong to this history, and a history without that batch is an old copy.
  *
- * A longer lifetime lengthens the watermarks, a part of them at a time. A loss is kept in 'lost' until SWEEP has ended:
- * where it was cut short, the next process goes on with it.
+ * A longer lifetime extends the watermarks, some of them in each call. A loss is kept in 'lost' until SWEEP has ended: if
+ * SWEEP is interrupted, the next process continues it.
  *
- * Answers 'more' or 'end', the moment up to which everything is revoked after a loss or '', and what SWEEP goes by or ''.
+ * Returns 'more' or 'end', the moment up to which a loss revoked everything or '', and the argument of SWEEP or ''.
  */
 export const PREPARE: Script = createScript(
   HEAD,
@@ -98,8 +98,8 @@ return answer(progress, revokedBefore, late)
 /**
  * ARGV: the epoch, the time, a nonce; then the entries.
  *
- * Answers with the moment it was taken, and what SWEEP goes by or ''; then three texts for each user whose sessions LATE
- * has to go on with.
+ * Returns the time of the revocation, and the argument of SWEEP or ''. Three texts follow for each user whose sessions
+ * LATE has to continue with.
  */
 export const REVOKE: Script = createScript(
   BEGIN,
@@ -148,7 +148,7 @@ local isSwept = all and mayStartLater(all.notBefore)
 -- A change of its own, by which sessions from before it are told from those after it.
 if isSwept then raise(all) end
 
--- A batch of nothing asks whether the server takes writes: this one changes nothing, and a full server refuses it too.
+-- An empty batch tests whether the server accepts writes: this write changes nothing, but a full server refuses it.
 if #ARGV == 3 then redis.call('HSETNX', meta, 'epoch', epoch) end
 local refused = write(raised, ARGV[3], removed)
 if refused then return refused end
@@ -159,7 +159,7 @@ return reply
 `,
 )
 
-/** Merges entries as they are: what a replica still knows. ARGV as for REVOKE. */
+/** Merges the entries that a replica still knows, unchanged. ARGV as for REVOKE. */
 export const RESTORE: Script = createScript(
   BEGIN,
   `
@@ -178,7 +178,7 @@ return write(raised, ARGV[3], removed) or answer()
 `,
 )
 
-/** Takes entries of tokens if the first of them is not there; answers '1' if so. ARGV as for REVOKE. */
+/** Writes entries of kind `token` if the first one is new, and returns '1' in that case. ARGV as for REVOKE. */
 export const CLAIM: Script = createScript(
   BEGIN,
   `

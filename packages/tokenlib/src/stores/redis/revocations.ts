@@ -193,7 +193,7 @@ return { text(#gone), after }
 `,
 )
 
-/** Goes on with what REVOKE has left: three texts for each user. Returns the last reply, or `null`. */
+/** Continues what REVOKE has left to do: three texts for each user. Returns the last reply, or `null`. */
 export async function revokeLate(
   { write }: Namespace,
   left: readonly Reply[],

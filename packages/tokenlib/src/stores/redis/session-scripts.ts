@@ -2,7 +2,7 @@ import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import { createScript, type Script } from './client.js'
 import { BEGIN } from './lua.js'
 
-// What is known of a client begins with '=', or is '' where nothing is.
+// A known value of a client starts with '='; an unknown one is ''.
 const UNMARK = `
 local function unmark(value, known)
   if value == '' then return known end
@@ -52,7 +52,7 @@ else
 end
 `
 
-/** ARGV: as for `START`. Looks at a few of the user's other sessions, by chance, so that the list forgets what has ended. */
+/** ARGV: as for `START`. Also drops ended sessions from the user's list, a few at a time. */
 export const OPEN: Script = createScript(
   BEGIN,
   UNMARK,
@@ -77,7 +77,7 @@ return { sid, text(startedAt) }
  * ARGV: as for `START`, then how many sessions the user may have, 'endOldest' or 'refuse', and the longest time unused.
  * Follows `decideOpening`.
  *
- * Answers 'opened', 'ending' or 'full'; the sid and the start, or twice ''; and the sessions that it has revoked, oldest
+ * Returns 'opened', 'ending' or 'full'; the sid and the start, or '' for both; and the sessions that it revoked, oldest
  * first.
  */
 export const OPEN_LIMITED: Script = createScript(

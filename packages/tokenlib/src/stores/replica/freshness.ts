@@ -29,8 +29,8 @@ export function parseReplicaOptions(
   const boundMs = parseDuration(bound) * 1000
   if (boundMs === 0 && typeof store.readVersion !== 'function') {
     throw new RangeError(
-      'bound: 0 needs a store that can tell at once whether it has changed (readVersion), such as createSqliteStore ' +
-        'makes; for this one, bound must be between 20 ms and a minute',
+      'bound: 0 needs a store that can tell synchronously whether it has changed (readVersion), such as ' +
+        'createSqliteStore(database). With this store, bound must be between 20 ms and a minute',
     )
   }
   if (boundMs !== 0 && (boundMs < MIN_BOUND_MS || boundMs > MAX_BOUND_MS)) {

@@ -36,7 +36,7 @@ export function isReadOnly(error: unknown): boolean {
 /** How long a statement waits for another process, in milliseconds; it blocks this one. */
 export const BUSY_TIMEOUT_MS = 200
 
-// How long a write is tried again while other processes write; it does not block this one.
+// How long a write is retried while other processes write. The retries do not block this process.
 const BUSY_RETRY_MS = 2000
 const MAX_PAUSE_MS = 8
 
@@ -165,7 +165,7 @@ export function isNetworkFileSystem(type: number): boolean {
   return [0x6969, 0x517b, 0xff534d42, 0xfe534d42].includes(type)
 }
 
-/** What tools have to know to look at a file. */
+/** What tools need to inspect a database file. */
 export interface SqliteInspection {
   readonly tables: Tables
   /** The version of the tables that this release makes. */
@@ -180,7 +180,7 @@ export function inspectSqlite(path: string, prefix = 'tokenlib_'): SqliteInspect
 }
 
 /**
- * Remembers the files of a database in WAL mode, and returns a function that throws once they are not at their path any more.
+ * Remembers the files of a database in WAL mode, and returns a function that throws once they were moved or removed.
  *
  * A handle goes on reading and writing a file that was removed or replaced, and would never see a revocation again.
  * The WAL counts as much as the database: where a process reads the database file by other means, the kernel drops

@@ -28,9 +28,9 @@ export interface History {
   raiseLongestLifetime(longestLifetime: number): Promise<void>
   /** Runs `work` in one transaction; its time is when it got the lock. */
   write<T>(work: (rows: Rows) => T): Promise<T>
-  /** Answers from one statement; `attempt` returns nothing when what it read is not from the known history. */
+  /** Reads with one statement. `attempt` returns `null` or `undefined` if the data is not from the known history. */
   readStatement<T>(attempt: (known: KnownHistory) => T | null | undefined): T
-  /** Answers from several statements of one history, given its epoch; `known` is how far it goes by now. */
+  /** Reads with several statements in one history, whose epoch `work` gets. `known` is the state of that history. */
   read<T>(work: (rows: ReadableRows, epoch: string) => T): {
     readonly value: T
     readonly known: KnownHistory
@@ -40,7 +40,7 @@ export interface History {
   /** Takes note of a count of changes that was read along with the known epoch. */
   recordChanges(changes: number): void
   readSeen(): Seen
-  /** The position that includes everything known; `null` before anything is. */
+  /** The position that includes everything known; `null` as long as nothing is known. */
   readPosition(): Position | null
 }
 

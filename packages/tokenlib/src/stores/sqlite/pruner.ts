@@ -10,14 +10,14 @@ export const PRUNE_BATCH = 1000
 // Rows are kept for this long after they have ended: a clock may be set back.
 const PRUNE_MARGIN_MS = 60_000
 
-/** What says which rows have ended. */
+/** The clocks that decide which rows have ended. */
 export interface PruneClocks {
   readonly pruneClock: Clock
   /** The time that the database trusts after a write at a moment; called in a transaction. */
   readonly trust: (at: number) => number
 }
 
-/** Drops what has ended, by now and by a moment, at most `limit` rows of each table; returns how many went. */
+/** Drops rows that have ended by now, and by the moment `by`: at most `limit` per table. Returns their number. */
 export type Prune = (limit: number, by?: number) => Promise<number>
 
 /** The pruning of a database. */

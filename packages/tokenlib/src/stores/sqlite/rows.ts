@@ -10,7 +10,7 @@ export interface SqliteRows extends Omit<Rows, 'now' | 'longestLifetime' | 'posi
   readonly put: (change: number, entry: Revocation) => boolean
 }
 
-/** Prepares the statements for revocations and sessions: what a dialect of SQL has to say about them. */
+/** Prepares the SQL statements for revocations and sessions. */
 export function createRows(database: Connection, tables: Tables): SqliteRows {
   const { meta, revocations, sessions } = tables
   const upsert = database.prepare(
@@ -114,7 +114,7 @@ function toLiveCondition({ revocations }: Tables): string {
     WHERE kind = 'session' AND id = sid AND not_before >= started_at))`
 }
 
-// The column `found` of a row that may not be there. Some clients return `null` for no row, and others `undefined`.
+// The column `found` of a row, if there is one. Without a row, some clients return `null`, and others `undefined`.
 function readFound(row: unknown): number | undefined {
   return (row as { readonly found: number | null } | null | undefined)?.found ?? undefined
 }

@@ -65,7 +65,7 @@ const FARTHEST = 1024
 
 /** A table without entries. No single call takes longer than it takes to move a thousandth of them. */
 export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
-  // Our own ids are random where it matters. Others may be counted, or made to collide.
+  // Our own ids are random in the half that is hashed. Other ids may be sequential, or chosen to collide.
   const multipliers = toMultipliers(random(8))
   const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
   const counts = new Int32Array(SEGMENTS)
@@ -207,6 +207,6 @@ function toCapacity(entries: number): number {
 
 function toMultipliers(bytes: Uint8Array): Int32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // Odd, because an even one would lose a bit.
+  // Odd, because multiplying by an even number would lose a bit.
   return Int32Array.of(view.getInt32(0) | 1, view.getInt32(4) | 1)
 }
