@@ -137,19 +137,21 @@ type RevocableIds = Pick<RevocableToken, 'payload' | 'subjects' | 'kids'> & {
 
 /** Every key under which a token can be revoked. */
 export function revocationKeys(token: RevocableIds): readonly RevocationKey[] {
-  return [ALL, ...token.source.revokedBy.flatMap((issuer) => keysOf(token, issuer))]
+  const keys = [ALL]
+  for (const issuer of token.source.revokedBy) addKeys(keys, token, issuer)
+  return keys
 }
 
-function keysOf(
+function addKeys(
+  keys: RevocationKey[],
   { payload: { sid, jti }, subjects, kids }: RevocableIds,
   issuer: string | null,
-): RevocationKey[] {
-  const keys = subjects.map((sub) => toRevocationKey('user', sub, issuer))
+): void {
+  for (const sub of subjects) keys.push(toRevocationKey('user', sub, issuer))
   if (issuer !== null) keys.push(toRevocationKey('user', EVERY_USER, issuer))
   for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
   if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
   if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))
-  return keys
 }
 
 /** Stands for every user of an issuer: no token has an empty `sub`. Every user of ours is everybody: `all`. */
