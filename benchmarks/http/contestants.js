@@ -70,7 +70,7 @@ const GROUPS = [
     title: 'Fastify, tokens never seen before',
     framework: 'Fastify',
     hasNewTokens: true,
-    contestants: [BARE, OURS, toPeer('@fastify/jwt', 'none', SELDOM)],
+    contestants: [BARE, OURS, IN_MEMORY, toPeer('@fastify/jwt', 'none', {})],
   },
   createGroup('Express', 'express-jwt'),
   createGroup('Koa', 'koa-jwt'),

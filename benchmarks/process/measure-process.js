@@ -12,12 +12,21 @@ import {
   toSubject,
 } from '../tokens.js'
 import { listForeignGroups } from './foreign.js'
+import { listGuardedGroups } from './guarded.js'
 import { sampleCalls, samplePromises } from './sample.js'
 import { createSigners } from './signers.js'
 import { createColdVerifiers, createRememberingVerifiers } from './verifiers.js'
 
-// Those that a target compares.
-const NEEDED = ['tokenlib', 'fast-jwt', 'fast-jwt (cache)', 'jose (remote key set)', 'aws-jwt-verify']
+// Those that are compared: they are in every round, also of a quick run.
+const NEEDED = [
+  'tokenlib',
+  'tokenlib, memory store',
+  'tokenlib, direct call',
+  'fast-jwt',
+  'fast-jwt (cache)',
+  'jose (remote key set)',
+  'aws-jwt-verify',
+]
 const EXTRA_CLAIMS = { role: 'admin', tenant: 'acme' }
 
 /**
@@ -26,7 +35,11 @@ const EXTRA_CLAIMS = { role: 'admin', tenant: 'acme' }
  * @param {import('../run.js').Run} run
  */
 export async function measureProcess(run) {
-  const groups = [...(run.quick ? ['HS256'] : ALGORITHMS).flatMap(listGroups), ...listForeignGroups()]
+  const groups = [
+    ...(run.quick ? ['HS256'] : ALGORITHMS).flatMap(listGroups),
+    ...listGuardedGroups(),
+    ...listForeignGroups(),
+  ]
   for (const { title, prepare } of groups.filter(({ title }) => run.isWanted(title))) {
     const { contestants, toCall, check } = await prepare()
     for (const contestant of contestants) await check(contestant)
