@@ -289,6 +289,21 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     }
   })
 
+  test('options may inherit: a limit of another module applies', async () => {
+    const options = Object.assign(Object.create({ maxSessions: 1, whenFull: 'refuse' }) as object, { logIn })
+    const { tokens } = createRevocable(BEARER)
+    const { send } = await serve([], {
+      imports: [TokenModule.forRoot({ tokens }), SessionModule.forRoot(options)],
+    })
+    const post = (): Promise<Response> =>
+      send('/auth/login', {
+        method: 'POST',
+        body: JSON.stringify({ name: 'ada', password: 'secret' }),
+        headers: { 'content-type': 'application/json' },
+      })
+    expect([(await post()).status, (await post()).status]).toEqual([200, 403])
+  })
+
   test('forRootAsync injects what knows the users; each manager has routes of its own', async () => {
     @Injectable()
     class Users {

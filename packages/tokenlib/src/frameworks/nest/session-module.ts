@@ -80,10 +80,10 @@ export class SessionModule implements OnModuleInit {
 
   /** Registers routes whose options are known. */
   static forRoot(options: SessionModuleOptions & SessionModuleExtras): DynamicModule {
-    parseOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
-    const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = options
+    const parsed = parseOptions('SessionModule.forRoot()', options, { ...ROUTE_OPTIONS, ...EXTRAS }, MEANT)
+    const { name: _name, path: _path, controller: _controller, imports: _imports, ...routes } = parsed
     assertRouteOptions(routes)
-    return createModule(options, { useFactory: () => routes })
+    return createModule(parsed, { useFactory: () => routes })
   }
 
   /** Registers routes whose options need other providers, such as a service that knows the users. */
