@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
@@ -130,6 +130,7 @@ test('a socket with a token of an issuer is closed at once where there is a repl
   const clock = createClock()
   const store = replicate(createMemoryStore({ clock }))
   const { tokens } = createReceiver([A.options()], { clock, store })
+  onTestFinished(() => tokens.close())
   await tokens.ready()
   const upgrade = await tokens.sockets.authenticate(withBearer(A.sign({ sid: 's' })))
   const closed = new Promise<unknown>((resolve) => {

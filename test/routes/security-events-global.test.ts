@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   createGlobalTokenRevocation,
   type GlobalTokenRevocationOptions,
@@ -228,6 +228,7 @@ describe('a JWT is good for one subject', () => {
     const shared = createMemoryStore({ clock: createClock() })
     const start = async () => {
       const { tokens } = createReceiving({ store: replicate(shared, { bound: '1m' }) })
+      onTestFinished(() => tokens.close())
       await tokens.ready()
       return createGlobalTokenRevocation(tokens, { audience: AUDIENCE })
     }

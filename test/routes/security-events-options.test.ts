@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import {
   createBackChannelLogout,
@@ -115,6 +115,7 @@ describe.each(RECEIVERS)('$name', ({ name, create, send }) => {
       },
     }) as never
     const receiving = createReceiving({ store: replicate(store, { bound: '20ms' }) })
+    onTestFinished(() => receiving.tokens.close())
     await receiving.tokens.ready()
     const routes = create(receiving.tokens, { everywhere: true })
     isDown = true
