@@ -132,8 +132,8 @@ const readCoarse = (): number => coarse
     changes: [
       {
         file: FRESHNESS,
-        from: 'const isFresh = age <= boundMs &&',
-        to: 'const isFresh = lead === 0 || age <= boundMs &&',
+        from: 'return now - confirmedAt <= boundMs &&',
+        to: 'return lead === 0 || now - confirmedAt <= boundMs &&',
       },
     ],
   },
