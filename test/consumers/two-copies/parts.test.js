@@ -7,7 +7,7 @@ const root = await loadCopies('.')
 const koa = await loadCopies('./koa')
 const memory = await loadCopies('./memory')
 const replica = await loadCopies('./replica')
-const storeKit = await loadCopies('./kit')
+const errors = await loadCopies('./errors')
 
 function createConfig(copy, fields = {}) {
   return new root[copy].TokenConfig({ JWT_SECRET_KEY: 'a-fake-secret-for-tests-of-enough-bytes', ...fields })
@@ -41,7 +41,7 @@ for (const [first, second] of PAIRS) {
   })
 
   test(`a store of ${first} that is misconfigured ends ready() of ${second} at once`, async () => {
-    const { ConfigurationError } = storeKit[first]
+    const { ConfigurationError } = errors[first]
     let calls = 0
     const store = {
       ...memory[first].createMemoryStore(),
