@@ -15,9 +15,10 @@ const GROUPS = [
   { name: 'core', test: /^(?!.*\/src\/(?:stores|frameworks)\/).*(?<!\.d)\.ts$/, minShareCount: 2 },
   { name: 'stores', test: /\/src\/stores\/.*(?<!\.d)\.ts$/, minShareCount: 2 },
   { name: 'frameworks', test: /\/src\/frameworks\/.*(?<!\.d)\.ts$/, minShareCount: 2 },
-  // The declarations of frameworks refer to Node's, which a project for another runtime may not have.
-  { name: 'types.d', test: /^(?!.*\/src\/frameworks\/).*\.d\.ts$/, minShareCount: 2 },
-  { name: 'frameworks.d', test: /\/src\/frameworks\/.*\.d\.ts$/, minShareCount: 2 },
+  // The declarations of frameworks refer to Node's, which a project for another runtime may not have. Those of Socket.IO do
+  // not, and the kit has them.
+  { name: 'types.d', test: /^(?!.*\/src\/frameworks\/(?!socket-io\.)).*\.d\.ts$/, minShareCount: 2 },
+  { name: 'frameworks.d', test: /\/src\/frameworks\/(?!socket-io\.).*\.d\.ts$/, minShareCount: 2 },
 ]
 
 // cookie-es is published as an ES module only. Its licence has to stay with its code.
