@@ -101,7 +101,9 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   }
 
   const closeStore = async (): Promise<void> => {
-    await deferred.close()
+    const written = deferred.close()
+    // With nothing to write, the store is closed before this function returns its promise.
+    if (deferred.waiting.size > 0) await written
     await client.close()
   }
 
