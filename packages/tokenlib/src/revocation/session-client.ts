@@ -14,13 +14,13 @@ export interface SessionClientOptions {
 }
 
 // Headers give empty strings, and events and stored sessions give `null`. A revocation must not fail because of either.
-const anyText = kindOf<string>('a string', (value) => value === null || typeof value === 'string')
+const textOrNull = kindOf<string>('a string', (value) => value === null || typeof value === 'string')
 
 /** The options of `SessionClientOptions`. */
 export const CLIENT_OPTIONS: OptionKinds<SessionClientOptions> = {
   request: kindOf('a request', (value) => typeof value === 'object'),
-  ip: anyText,
-  userAgent: anyText,
+  ip: textOrNull,
+  userAgent: textOrNull,
 }
 
 /**

@@ -77,7 +77,11 @@ export async function runRevocation<Answer>(
   }
   // Quietly: a mistake in `clientIp` must not keep a session alive.
   const from = authenticator.clients.readQuietly({ request, ...client })
-  const origin = { ...parseActor({ actor, note }), ...from }
+  const origin = {
+    actor: clean('actor', actor, MAX_ACTOR_LENGTH),
+    note: clean('note', note, MAX_NOTE_LENGTH),
+    ...from,
+  }
   const answer = await revoke({ authenticator, revoker, origin, issuer, unless: deferUnless })
   if (everywhere === true) await waitForOthers?.()
   return answer
@@ -87,11 +91,3 @@ const MAX_ACTOR_LENGTH = 128
 
 /** How many characters of a `note` are kept. */
 export const MAX_NOTE_LENGTH = 500
-
-/** Who is behind an action and why, cleaned and cut. */
-export function parseActor({
-  actor,
-  note,
-}: Pick<RevokeOptions, 'actor' | 'note'>): Pick<EventOrigin, 'actor' | 'note'> {
-  return { actor: clean('actor', actor, MAX_ACTOR_LENGTH), note: clean('note', note, MAX_NOTE_LENGTH) }
-}

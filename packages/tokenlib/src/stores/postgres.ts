@@ -1,4 +1,4 @@
-import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
+import { anyText, callable, flag, type OptionKinds, parseOptions } from '../options.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
@@ -33,7 +33,7 @@ import {
   toMigration,
   toTables,
 } from './postgres/tables.js'
-import { anyText, createPruneTurns, toPage, toResetPage } from './store-parts.js'
+import { createPruneTurns, toPage, toResetPage } from './store-parts.js'
 
 export { migrationSql }
 export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'

@@ -1,4 +1,4 @@
-import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
+import { anyText, callable, flag, type OptionKinds, parseOptions } from '../options.js'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
@@ -11,7 +11,6 @@ import { createNamespace, createSweep } from './redis/namespace.js'
 import { CLAIM, RESTORE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, prune, readFeed, revokeLate, toMember, toPosition } from './redis/revocations.js'
 import { createRedisSessions } from './redis/sessions.js'
-import { anyText } from './store-parts.js'
 
 export type { RedisClient, Reply as RedisReply } from './redis/client.js'
 export { inspectRedis, type RedisInspection, type RedisRights } from './redis/inspect.js'

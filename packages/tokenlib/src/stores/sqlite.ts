@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { callable, type OptionKinds, parseOptions } from '../options.js'
+import { anyText, callable, type OptionKinds, parseOptions } from '../options.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { createLossReporter } from './loss-reporter.js'
@@ -26,7 +26,7 @@ import {
 } from './sqlite/operations.js'
 import { createTrustedTime, PRUNE_BATCH } from './sqlite/pruner.js'
 import { type Tables, toTables } from './sqlite/tables.js'
-import { anyText, createListeners, createPruneTurns, type Listeners } from './store-parts.js'
+import { createListeners, createPruneTurns, type Listeners } from './store-parts.js'
 
 export { inspectSqlite, type SqliteDatabase, type SqliteInspection } from './sqlite/database.js'
 export type { SqliteStatement, SqliteValue, Tables as SqliteTables } from './sqlite/tables.js'

@@ -1,5 +1,4 @@
 import { ConfigurationError } from '../errors.js'
-import { type Kind, textLike } from '../options.js'
 import type { Revocation } from '../revocation/revocation.js'
 import { callQuietly } from './loss-reporter.js'
 import {
@@ -11,9 +10,6 @@ import {
 import type { FeedOptions, FeedPage, Position } from '../revocation/store.js'
 import { nextTurn, sleep } from '../runtime.js'
 import { monotonicNow } from '../time.js'
-
-/** The name of a namespace or of tables; the store itself checks which characters it may have. */
-export const anyText: Kind<string> = textLike('a string', () => true)
 
 /** A place in the list of a user's sessions. */
 export interface SessionPlace {

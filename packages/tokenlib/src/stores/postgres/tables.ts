@@ -1,7 +1,6 @@
 import { ConfigurationError } from '../../errors.js'
-import { type OptionKinds, parseOptions } from '../../options.js'
+import { anyText, type OptionKinds, parseOptions } from '../../options.js'
 import { assertKnownLayout } from '../store-parts.js'
-import { anyText } from '../store-parts.js'
 import type { Database } from './client.js'
 
 /** Where the tables of a store are. */
