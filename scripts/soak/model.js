@@ -64,7 +64,7 @@ export function createModel(rate) {
       else busyUsers.set(uid, count)
     },
     open(uid, pair, sentAt) {
-      const session = { uid, revokeSentAt: null, revokedAt: null, revokedBy: null }
+      const session = { uid, parentToken: null, revokeSentAt: null, revokedAt: null, revokedBy: null }
       // A refresh does not make a session longer.
       session.refreshEndsAt = sentAt + REFRESH_SECONDS * 1000
       session.refreshOverAt = performance.now() + REFRESH_SECONDS * 1000
@@ -95,8 +95,20 @@ export function createModel(rate) {
       return oldest
     },
     refreshed(session, pair, sentAt, now) {
-      used.push({ session, refreshToken: session.refreshToken, usedAt: now })
+      // Using a token uses up the one it was exchanged for.
+      if (session.parentToken !== null) used.push({ session, refreshToken: session.parentToken, usedAt: now })
       if (used.length > 100) used.shift()
+      session.parentToken = session.refreshToken
+      this.renew(session, pair, sentAt)
+      active.push(session)
+    },
+    /** A session whose last refresh is repeated, as if its answer had been lost. */
+    takeRefreshed(now) {
+      const session = pick(active, (found) => found.parentToken !== null && hasGoodAccess(now)(found))
+      remove(active, session)
+      return session
+    },
+    repeated(session, pair, sentAt) {
       this.renew(session, pair, sentAt)
       active.push(session)
     },
@@ -118,7 +130,7 @@ export function createModel(rate) {
       }
       return [session, ...others]
     },
-    /** A refresh token that was used so long ago that its second use ends the session. */
+    /** A refresh token that was used up so long ago that presenting it ends the session. */
     takeReused(now) {
       const isFit = ({ session, usedAt }) => now - usedAt > SETTLED_AFTER_MS && active.includes(session)
       const found = pick(used, isFit)

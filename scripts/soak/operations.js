@@ -23,7 +23,7 @@ async function sendCheck(call, session, what) {
 /** What clients do, and how often. */
 export const OPERATIONS = {
   check: {
-    share: 0.53,
+    share: 0.525,
     prepare: ({ model, now }) => model.pickGood(now),
     run: (call, session) => sendCheck(call, session, 'check'),
   },
@@ -74,12 +74,22 @@ export const OPERATIONS = {
       call.model.revoked([session], 'token', answer.application, answer.answeredAt)
     },
   },
+  repeat: {
+    share: 0.005,
+    prepare: ({ model, now }) => model.takeRefreshed(now),
+    userOf: ({ uid }) => uid,
+    async run(call, session) {
+      const answer = await call.send('POST', '/refresh', bearer(session.parentToken))
+      assertStatus(answer, 200, 'a refresh whose answer was lost')
+      call.model.repeated(session, answer.body, answer.sentAt)
+    },
+  },
   reuse: {
     share: 0.005,
     prepare: ({ model, now }) => model.takeReused(now),
     async run(call, { session, refreshToken }) {
       const answer = await call.send('POST', '/refresh', bearer(refreshToken))
-      assertStatus(answer, 401, 'a refresh token that was used')
+      assertStatus(answer, 401, 'a refresh token that was used up')
       call.model.revoked([session], 'session', answer.application, answer.answeredAt)
     },
   },
