@@ -1,12 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readBase64url } from '../../packages/tokenlib/src/encoding.js'
-import {
-  idWords,
-  readIdHead,
-  readIdTail,
-  toId,
-} from '../../packages/tokenlib/src/stores/table/table-segment.js'
+import { idWords, readIdHead, readIdTail, toId } from '../../packages/tokenlib/src/tokens/ids.js'
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 

@@ -31,13 +31,24 @@ test('a token is asked about by everything it can be revoked by', () => {
   const token = { subjects: ['ada'], kids: ['k1'], source: { revokedBy: [null] } }
   expect(revocationKeys({ ...token, payload })).toEqual([
     { kind: 'all', id: '' },
-    { kind: 'user', id: 'ada' },
     { kind: 'key', id: 'k1' },
+    { kind: 'user', id: 'ada' },
   ])
   expect(revocationKeys({ ...token, payload: { ...payload, sid: 's', jti: 'j' } }).slice(3)).toEqual([
     { kind: 'session', id: 's' },
     { kind: 'token', id: 'j' },
   ])
+})
+
+test('a key list that two sources share names each issuer', () => {
+  const kids = ['k1']
+  const toKeys = (revokedBy: readonly (string | null)[]) =>
+    revocationKeys({ payload: { sub: 'ada', type: 'access' }, subjects: [], kids, source: { revokedBy } })
+  const own = toKeys([null])
+  const foreign = toKeys(['https://issuer.example'])
+  expect(own).toContainEqual({ kind: 'key', id: 'k1' })
+  expect(foreign).not.toContainEqual({ kind: 'key', id: 'k1' })
+  expect(toKeys([null])).toEqual(own)
 })
 
 test('ATK-72 a token that started at the very moment of a revocation is revoked', () => {

@@ -7,7 +7,8 @@ import {
   type RevocationTable,
   SEGMENTS,
 } from '../../packages/tokenlib/src/stores/table/revocation-table.js'
-import { hashWords, toId } from '../../packages/tokenlib/src/stores/table/table-segment.js'
+import { hashWords } from '../../packages/tokenlib/src/stores/table/table-segment.js'
+import { toId } from '../../packages/tokenlib/src/tokens/ids.js'
 
 const NOW = 1_767_225_600_000
 // Multipliers of one, so that a test can tell where an id goes.

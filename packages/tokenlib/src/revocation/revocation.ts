@@ -137,21 +137,33 @@ type RevocableIds = Pick<RevocableToken, 'payload' | 'subjects' | 'kids'> & {
 
 /** Every key under which a token can be revoked. */
 export function revocationKeys(token: RevocableIds): readonly RevocationKey[] {
-  const keys = [ALL]
-  for (const issuer of token.source.revokedBy) addKeys(keys, token, issuer)
+  const { payload, subjects, source } = token
+  const { sid, jti } = payload
+  const keys = [...sharedKeys(token)]
+  for (const issuer of source.revokedBy) {
+    for (const sub of subjects) keys.push(toRevocationKey('user', sub, issuer))
+    if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
+    if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))
+  }
   return keys
 }
 
-function addKeys(
-  keys: RevocationKey[],
-  { payload: { sid, jti }, subjects, kids }: RevocableIds,
-  issuer: string | null,
-): void {
-  for (const sub of subjects) keys.push(toRevocationKey('user', sub, issuer))
-  if (issuer !== null) keys.push(toRevocationKey('user', EVERY_USER, issuer))
-  for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
-  if (sid !== undefined) keys.push(toRevocationKey('session', sid, issuer))
-  if (jti !== undefined) keys.push(toRevocationKey('token', jti, issuer))
+const keysBySigner = new WeakMap<
+  readonly string[],
+  Pick<RevocableIds, 'source'> & { keys: RevocationKey[] }
+>()
+
+// The keys that all tokens of one source and signer share. The ids of another issuer are digests, which take long to make.
+function sharedKeys({ kids, source }: RevocableIds): readonly RevocationKey[] {
+  const known = keysBySigner.get(kids)
+  if (known?.source === source) return known.keys
+  const keys = [ALL]
+  for (const issuer of source.revokedBy) {
+    if (issuer !== null) keys.push(toRevocationKey('user', EVERY_USER, issuer))
+    for (const kid of kids) keys.push(toRevocationKey('key', kid, issuer))
+  }
+  keysBySigner.set(kids, { source, keys })
+  return keys
 }
 
 /** Stands for every user of an issuer: no token has an empty `sub`. Every user of ours is everybody: `all`. */

@@ -1,5 +1,5 @@
 import { FOREVER, type Revocation, type RevocationKind } from '../../revocation/revocation.js'
-import { type RandomBytes, systemRandom } from '../../tokens/ids.js'
+import { idWords, type RandomBytes, readIdHead, readIdTail, systemRandom } from '../../tokens/ids.js'
 import {
   capacityOf,
   copyEntries,
@@ -8,12 +8,9 @@ import {
   distanceOf,
   findSlot,
   hashWords,
-  idWords,
   IMPLIED_BITS,
   NO_SEGMENT,
   readId,
-  readIdHead,
-  readIdTail,
   readUntil,
   releaseSegment,
   type Segment,
