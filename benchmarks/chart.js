@@ -4,8 +4,9 @@ import { toRatio } from './figures.js'
  * @typedef {object} Bar
  * @property {string} label
  * @property {'ours' | 'peer'} kind
- * @property {number} share Of what the bare route serves, 0 to 1.
- * @property {string} note Beside the bar.
+ * @property {number} share Of the full length: of what the bare route serves.
+ * @property {[low: number, high: number]} [spread] Shares too: what half of the rounds lie between.
+ * @property {string} note At the end of the line above the bar.
  */
 
 /**
@@ -16,32 +17,40 @@ import { toRatio } from './figures.js'
  * @property {{ title: string, note: string, bars: Bar[] }[]} groups
  */
 
-const [WIDTH, LEFT, BARS, LONGEST] = [840, 20, 282, 420]
-const [TOP, ROW, BAR, GAP] = [104, 23, 15, 28]
+// Narrow, with labels above the bars: on a phone the picture is half as wide, and its text must still be read.
+const [WIDTH, LEFT, LONGEST] = [540, 20, 500]
+const [LINE, BAR, ROW, GAP] = [20, 10, 40, 28]
+// About how many characters of each size fit into a line.
+const FITS = { title: 46, subtitle: 68, caption: 80 }
 
 const SHOWN = ['Fastify', 'Express', 'Koa', 'Hono', 'Nest on Express']
 const OURS = {
   tokenlib: 'tokenlib',
   'tokenlib, a million revoked in memory': 'tokenlib, 1 million revoked in memory',
+  'tokenlib, Redis through a replica, a million revoked': 'tokenlib, 1 million revoked, Redis replica',
+  'tokenlib, Redis store': 'tokenlib with one Redis lookup',
 }
 
-// An image cannot be styled by the page that shows it, so it asks for the colour scheme itself.
+// The font and the colours of the site. An image cannot be styled by the page that shows it, so it asks for the colour
+// scheme itself.
 const STYLE = `
-  text { font: 13px system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif; fill: #1f2328 }
+  text { font: 14px Inter, ui-sans-serif, system-ui, sans-serif; fill: #3c3c43 }
   .title { font-size: 18px; font-weight: 600 }
-  .group, .ours-note { font-weight: 600 }
-  .subtitle, .caption, .bare, .peer-note { fill: #59636e }
-  .caption, .bare { font-size: 11.5px }
-  .bare { text-anchor: end }
-  .track { fill: #eaeef2 }
+  .group { font-size: 15px; font-weight: 600 }
+  .subtitle, .caption, .bare, .note { fill: #67676c }
+  .caption { font-size: 12px }
+  .bare, .note { text-anchor: end }
+  .track { fill: #ebebef }
   .ours { fill: #0969da }
-  .peer { fill: #bc7c2e }
+  .peer { fill: #929295 }
+  .spread { stroke: #3c3c43; stroke-width: 1.5; fill: none }
   @media (prefers-color-scheme: dark) {
-    text { fill: #f0f6fc }
-    .subtitle, .caption, .bare, .peer-note { fill: #9198a1 }
-    .track { fill: #2a313a }
+    text { fill: #dfdfd6 }
+    .subtitle, .caption, .bare, .note { fill: #98989f }
+    .track { fill: #32363f }
     .ours { fill: #4493f8 }
-    .peer { fill: #c98b42 }
+    .peer { fill: #6a6a71 }
+    .spread { stroke: #dfdfd6 }
   }`
 
 /**
@@ -53,16 +62,17 @@ const STYLE = `
  */
 export function toChart(groups, caption) {
   return {
-    title: 'What a guarded route keeps of the speed of a bare one',
+    title: 'Speed of a guarded route next to an open one',
     subtitle:
-      'Requests per second of CPU time. The full width is the same route without a guard. Longer is better.',
+      'Requests per second of CPU time; longer is better. The grey track is the same route without a guard: 100 %. ' +
+      'Thin lines and parentheses are the spread: what half of the rounds lie between.',
     caption,
     groups: SHOWN.flatMap((title) => {
       const figures = groups.find(({ id }) => id === `http ${title}`)?.figures ?? []
       const bare = figures.find(({ name }) => name === 'bare')
       if (bare === undefined) return []
       return [
-        { title, note: `bare: ${toCost(bare)}`, bars: figures.flatMap((figure) => toBars(figure, bare)) },
+        { title, note: `open: ${toCost(bare)}`, bars: figures.flatMap((figure) => toBars(figure, bare)) },
       ]
     }),
   }
@@ -72,10 +82,10 @@ function toBars(figure, bare) {
   const isPeer = figure.name.endsWith('Redis GET')
   const label = isPeer ? figure.name.replace(', ', ' with one ') : OURS[figure.name]
   if (label === undefined) return []
-  const ratio = toRatio(figure.samples, bare.samples).median
-  const note = `${Math.round(ratio * 100)} %  (${toCost(figure)})`
-  // A guarded route cannot be faster than the bare one: its number shows the measuring error, its bar ends at the line.
-  return [{ label, kind: isPeer ? 'peer' : 'ours', share: Math.min(1, ratio), note }]
+  const { median: share, low, high } = toRatio(figure.samples, bare.samples)
+  const [percent, from, to] = [share, low, high].map((ratio) => Math.round(ratio * 100))
+  const note = `${percent} % (${from} – ${to}), ${toCost(figure)}`
+  return [{ label, kind: isPeer ? 'peer' : 'ours', share, spread: [low, high], note }]
 }
 
 function toCost({ cost }) {
@@ -88,39 +98,70 @@ function toCost({ cost }) {
  * @param {Chart} chart
  */
 export function toSvg({ title, subtitle, caption, groups }) {
-  let y = TOP
+  // A spread may go beyond the full length.
+  const most = Math.max(
+    1,
+    ...groups.flatMap(({ bars }) => bars.map(({ share, spread }) => spread?.[1] ?? share)),
+  )
+  const toLength = (share) => Math.round((share / most) * LONGEST)
   const body = []
+  let y = 34
+  const addLines = (type, words) => {
+    for (const line of wrap(words, FITS[type])) {
+      body.push(text(type, LEFT, y, line))
+      y += LINE
+    }
+  }
+  addLines('title', title)
+  y += 4
+  addLines('subtitle', subtitle)
   for (const group of groups) {
-    body.push(text('group', LEFT, y, group.title), text('bare', BARS + LONGEST, y, group.note))
-    y += 9
-    for (const { label, kind, share, note } of group.bars) {
-      const middle = y + BAR - 3
-      body.push(text('label', LEFT, middle, label))
-      body.push(rectangle('track', y, LONGEST), rectangle(kind, y, Math.max(1, Math.round(share * LONGEST))))
-      body.push(text(`${kind}-note`, BARS + LONGEST + 10, middle, note))
+    y += GAP
+    body.push(text('group', LEFT, y, group.title), text('bare', LEFT + LONGEST, y, group.note))
+    y += 6
+    for (const { label, kind, share, spread, note } of group.bars) {
+      body.push(text('label', LEFT, y + 18, label), text('note', LEFT + LONGEST, y + 18, note))
+      body.push(
+        rectangle('track', y + 25, toLength(1)),
+        rectangle(kind, y + 25, Math.max(1, toLength(share))),
+      )
+      if (spread !== undefined) body.push(whisker(y + 25, ...spread.map(toLength)))
       y += ROW
     }
-    y += GAP
   }
-  const height = y + 4
+  y += GAP + 6
+  addLines('caption', caption)
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${y}" viewBox="0 0 ${WIDTH} ${y}" role="img">`,
     `<title>${escape(title)}</title>`,
     `<style>${STYLE}\n</style>`,
-    text('title', LEFT, 32, title),
-    text('subtitle', LEFT, 56, subtitle),
     ...body,
-    text('caption', LEFT, height - 12, caption),
     '</svg>\n',
   ].join('\n')
 }
 
 function rectangle(type, y, width) {
-  return `<rect class="${type}" x="${BARS}" y="${y}" width="${width}" height="${BAR}" rx="2"/>`
+  return `<rect class="${type}" x="${LEFT}" y="${y}" width="${width}" height="${BAR}" rx="2"/>`
+}
+
+function whisker(y, low, high) {
+  const [from, to, middle] = [LEFT + low, LEFT + high, y + BAR / 2]
+  return `<path class="spread" d="M${from} ${y}v${BAR}M${from} ${middle}H${to}M${to} ${y}v${BAR}"/>`
 }
 
 function text(type, x, y, words) {
   return `<text class="${type}" x="${x}" y="${y}">${escape(words)}</text>`
+}
+
+// SVG does not break lines.
+function wrap(words, most) {
+  const lines = ['']
+  for (const word of words.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`.trim()
+    if (longer.length <= most) lines[lines.length - 1] = longer
+    else lines.push(word)
+  }
+  return lines
 }
 
 function escape(words) {

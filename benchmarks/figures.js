@@ -125,11 +125,24 @@ export function toCount(value) {
  * @param {readonly (number | null)[]} other
  */
 export function toRatio(own, other) {
-  const ratios = own.flatMap((cost, round) => {
+  return toSpread(pairRounds(own, other, (cost, against) => against / cost))
+}
+
+/**
+ * How much more one contestant costs than the other, in microseconds, by the rounds that both took part in.
+ *
+ * @param {readonly (number | null)[]} own
+ * @param {readonly (number | null)[]} other
+ */
+export function toDifference(own, other) {
+  return toSpread(pairRounds(own, other, (cost, against) => cost - against))
+}
+
+function pairRounds(own, other, compare) {
+  return own.flatMap((cost, round) => {
     const against = other[round]
-    return typeof cost === 'number' && typeof against === 'number' ? [against / cost] : []
+    return typeof cost === 'number' && typeof against === 'number' ? [compare(cost, against)] : []
   })
-  return toSpread(ratios)
 }
 
 /**

@@ -2,12 +2,14 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { cpus, totalmem, type } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { toSection } from '../scripts/soak/report.js'
 import { toChart, toSvg } from './chart.js'
+import { describeGains } from './gains.js'
 import { countMet, judgeTargets, toTable } from './targets.js'
 
 const FOLDER = new URL('results/', import.meta.url)
 const README = new URL('README.md', import.meta.url)
-const [START, END] = ['<!-- figures: written by npm run bench -->', '<!-- /figures -->']
+const SOAK = new URL('soak.json', FOLDER)
 
 const PACKAGES = [
   'jose',
@@ -61,7 +63,7 @@ export function createResults({ seconds, isWhole, load, groups, memory }) {
 }
 
 /**
- * Writes the results, their chart and the section of the README that shows both. A quick or partial run gets other
+ * Writes the results, their chart and the sections of the README that show both. A quick or partial run gets other
  * file names, and leaves the README alone.
  *
  * @param {Results} results
@@ -75,10 +77,19 @@ export function writeResults(results) {
   if (results.groups.some(({ id }) => id.startsWith('http '))) {
     files.push([chart, toSvg(toChart(results.groups, describeSetting(results)))])
   }
-  if (results.isWhole) files.push([README, replaceFigures(readFileSync(README, 'utf8'), results)])
+  if (results.isWhole) {
+    const soak = JSON.parse(readFileSync(SOAK, 'utf8'))
+    files.push([README, toPage(readFileSync(README, 'utf8'), results, soak)])
+  }
   for (const [file, text] of files) writeFileSync(file, text)
   const root = fileURLToPath(new URL('..', import.meta.url))
   return files.map(([file]) => fileURLToPath(file).slice(root.length))
+}
+
+/** The results of the last whole run, judged by the targets as they are now. */
+export function readLatest() {
+  const results = JSON.parse(readFileSync(new URL('latest.json', FOLDER), 'utf8'))
+  return { ...results, ratios: judgeTargets(results.groups) }
 }
 
 /**
@@ -93,29 +104,26 @@ export function describeSetting({ date, machine, load }) {
 }
 
 /**
- * What the README of this folder says about a run.
- *
- * @param {Results} results
- */
-export function toFigures(results) {
-  const lines = [
-    `Measured on ${describeSetting(results)}.`,
-    countMet(results.ratios),
-    toTable(results.ratios),
-  ]
-  return [START, ...lines, END].join('\n\n')
-}
-
-/**
- * A README with the figures of this run in the place of those before.
+ * The README of this folder with what the results say, in the place of what it said before.
  *
  * @param {string} readme
  * @param {Results} results
+ * @param {object} soak What `npm run soak` has written.
  */
-export function replaceFigures(readme, results) {
-  const [start, end] = [readme.indexOf(START), readme.indexOf(END)]
-  if (start === -1 || end < start) throw new Error(`The README needs the lines ${START} and ${END}`)
-  return readme.slice(0, start) + toFigures(results) + readme.slice(end + END.length)
+export function toPage(readme, results, soak) {
+  const sections = {
+    gains: `${describeGains(results.groups, results.memory)}\n\nMeasured on ${describeSetting(results)}.`,
+    targets: `${countMet(results.ratios)}\n\n${toTable(results.ratios)}`,
+    soak: toSection(soak),
+  }
+  return Object.entries(sections).reduce((page, [name, text]) => replaceSection(page, name, text), readme)
+}
+
+function replaceSection(page, name, text) {
+  const [start, end] = [`<!-- ${name}: generated -->`, `<!-- /${name} -->`]
+  const [from, to] = [page.indexOf(start), page.indexOf(end)]
+  if (from === -1 || to < from) throw new Error(`The README needs the lines ${start} and ${end}`)
+  return `${page.slice(0, from)}${start}\n\n${text}\n\n${page.slice(to)}`
 }
 
 function describeMachine() {

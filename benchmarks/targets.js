@@ -1,3 +1,4 @@
+import { toTable as toMarkdownTable } from '../scripts/browsers/report.js'
 import { toRatio } from './figures.js'
 
 /**
@@ -65,7 +66,7 @@ export const TARGETS = [
   },
   {
     measure: 'Fastify with Redis through a replica, one million revoked, against bare',
-    target: 0.86,
+    target: 0.9,
     group: 'http Fastify',
     of: 'tokenlib, Redis through a replica, a million revoked',
     against: 'bare',
@@ -83,6 +84,34 @@ export const TARGETS = [
     group: 'http Fastify, tokens never seen before',
     of: 'tokenlib',
     against: 'bare',
+  },
+  {
+    measure: 'the same, against `@fastify/jwt` without a revocation check',
+    target: 1.5,
+    group: 'http Fastify, tokens never seen before',
+    of: 'tokenlib',
+    against: '@fastify/jwt',
+  },
+  {
+    measure: 'the same with one million revoked in the memory store',
+    target: 1.35,
+    group: 'http Fastify, tokens never seen before',
+    of: 'tokenlib, a million revoked in memory',
+    against: '@fastify/jwt',
+  },
+  {
+    measure: 'the same with Redis through a replica, one million revoked',
+    target: 1.35,
+    group: 'http Fastify, tokens never seen before',
+    of: 'tokenlib, Redis through a replica, a million revoked',
+    against: '@fastify/jwt',
+  },
+  {
+    measure: 'the whole check of a new HS256 token, against `fast-jwt` verifying it',
+    target: 1,
+    group: 'guard HS256, new tokens',
+    of: 'tokenlib',
+    against: 'fast-jwt',
   },
   {
     measure: 'verify HS256 cold, against `fast-jwt`',
@@ -104,6 +133,13 @@ export const TARGETS = [
     group: 'create HS256 with two extra claims',
     of: 'tokenlib',
     against: 'fast-jwt',
+  },
+  {
+    measure: 'importing the package, against `jose`',
+    target: 1,
+    group: 'import',
+    of: 'tokenlib',
+    against: 'jose',
   },
 ]
 
@@ -145,11 +181,7 @@ export function toTable(verdicts) {
     target.toFixed(2),
     isMet ? 'yes' : 'no',
   ])
-  const table = [['Measure', 'Measured', 'Spread', 'At least', 'Met'], ...rows]
-  const widths = table[0].map((_, column) => Math.max(...table.map((row) => row[column].length)))
-  const toLine = (row) => `| ${row.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
-  const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`
-  return [toLine(table[0]), rule, ...table.slice(1).map(toLine)].join('\n')
+  return toMarkdownTable(['Measure', 'Measured', 'Spread', 'At least', 'Met'], rows)
 }
 
 // A figure that only just misses must not look as if it did not.

@@ -70,7 +70,7 @@ const GROUPS = [
     title: 'Fastify, tokens never seen before',
     framework: 'Fastify',
     hasNewTokens: true,
-    contestants: [BARE, OURS, IN_MEMORY, toPeer('@fastify/jwt', 'none', {})],
+    contestants: [BARE, OURS, IN_MEMORY, IN_REPLICA, toPeer('@fastify/jwt', 'none', {})],
   },
   createGroup('Express', 'express-jwt'),
   createGroup('Koa', 'koa-jwt'),

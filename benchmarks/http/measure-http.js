@@ -39,7 +39,7 @@ export async function measureHttp(run) {
   const groups = listGroups({ quick, isWhole, hasRedis: redis !== null })
   const site = await createSite(run, redis?.url ?? null)
   for (const { title, contestants, hasNewTokens } of groups.filter(({ title }) => isWanted(title))) {
-    if (contestants.some(({ revocation }) => revocation === 'replica')) await revokeMillion(site)
+    if (contestants.some(({ revocation }) => revocation === 'replica')) await site.revokeMillion()
     const servers = await startServers(site, contestants, quick ? 1 : COPIES)
     try {
       const load = await (hasNewTokens ? site.createNewLoad() : site.createLoad())
@@ -65,9 +65,20 @@ export async function createSite({ createLoad }, redisUrl) {
   const tokens = createTokens(manager)
   const revoked = manager.createAccessToken({ uid: 'revoked' })
   const loads = {}
+  const setUp = {
+    secret: keys.privateText,
+    revokedId: readId(revoked),
+    redisUrl,
+    namespace: `bench-${randomUUID()}`,
+    replicaNamespace: `bench-${randomUUID()}`,
+  }
+  let revoking = null
   return {
     good: tokens[0],
     revoked,
+    setUp,
+    // Once for all groups: the ids are random, so a second time would make two million.
+    revokeMillion: () => (revoking ??= revokeMillion(setUp)),
     createLoad: () => (loads.repeated ??= createLoad(tokens)),
     createNewLoad() {
       const createToken = createTokenFactory(manager, keys.privateText)
@@ -75,18 +86,11 @@ export async function createSite({ createLoad }, redisUrl) {
         Array.from({ length: NEW_TOKENS }, (_, number) => createToken(number)),
       ))
     },
-    setUp: {
-      secret: keys.privateText,
-      revokedId: readId(revoked),
-      redisUrl,
-      namespace: `bench-${randomUUID()}`,
-      replicaNamespace: `bench-${randomUUID()}`,
-    },
   }
 }
 
 // For the replicas, which read them when they start.
-async function revokeMillion({ setUp: { redisUrl, replicaNamespace } }) {
+async function revokeMillion({ redisUrl, replicaNamespace }) {
   const { store, close } = openRedisStore(redisUrl, replicaNamespace)
   await store.prepare({ longestLifetime: 3_600_000 })
   for (const ids of createIdBatches(MILLION)) await revokeIds(store, ids)

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { jwtVerify } from 'jose'
+import { measureImport } from '../../scripts/house/imports.js'
 import { alternate, createGroup } from '../figures.js'
 import {
   ALGORITHMS,
@@ -47,6 +48,14 @@ export async function measureProcess(run) {
     const chosen = paced.filter(({ seldom }) => !(run.quick && seldom))
     run.report(createGroup(title, title, await measure(chosen, run, toCall)))
   }
+  if (run.isWanted('import')) run.report(createGroup('import', 'import', await measureImports(run)))
+}
+
+// Each time in a new process, so without a warm-up: an application imports once.
+function measureImports({ quick, rounds }) {
+  const contestants = ['tokenlib', 'jose', 'fast-jwt'].map((name) => ({ name }))
+  const pace = { rounds: rounds ?? (quick ? 5 : 15), turns: 1 }
+  return alternate(contestants, pace, async ({ name }) => ({ used: measureImport(name) * 1000, calls: 1 }))
 }
 
 function listGroups(algorithm) {

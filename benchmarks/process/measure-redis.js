@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
-import { alternate } from '../alternate.js'
 import { startChild } from '../child.js'
-import { startRedis } from '../start-redis.js'
-import { median } from '../statistics.js'
+import { median } from '../figures.js'
+import { startRedis } from '../programs.js'
 
 /**
  * What a lookup of the Redis store costs beside a plain `GET` of the same client: CPU time per call of the Node process
@@ -39,11 +38,14 @@ for (const contestant of CONTESTANTS) {
 }
 for (const { title, ...load } of LOADS) {
   for (const { child } of callers) await child.ask(load)
-  const samples = await alternate(callers, ROUNDS, async ({ child }) => {
-    const before = readServerTime()
-    const own = await child.ask(load)
-    return { own, server: (readServerTime() - before) / load.calls }
-  })
+  const samples = new Map(callers.map(({ name }) => [name, []]))
+  for (let round = 0; round < ROUNDS; round++) {
+    for (const { name, child } of round % 2 === 0 ? callers : callers.toReversed()) {
+      const before = readServerTime()
+      const own = await child.ask(load)
+      samples.get(name).push({ own, server: (readServerTime() - before) / load.calls })
+    }
+  }
   console.log(`\n${title}, CPU µs per call`.padEnd(38), 'Node'.padStart(8), 'Redis'.padStart(8))
   for (const [name, results] of samples) {
     const [own, ofServer] = ['own', 'server'].map((key) => median(results.map((result) => result[key])))

@@ -18,7 +18,7 @@ export function fitLine(points) {
   const slope = xy / xx
   const squares = points.reduce((sum, [x, y]) => sum + (y - meanY - slope * (x - meanX)) ** 2, 0)
   const standardError = Math.sqrt(squares / (points.length - 2) / xx)
-  return { perHour: slope * 60, standardErrorPerHour: standardError * 60, mean: meanY, points: points.length }
+  return { perHour: slope * 60, standardErrorPerHour: standardError * 60 }
 }
 
 /** The values of the first and of the last quarter of a series, as medians. */

@@ -2,10 +2,13 @@
 // style sheet shows one.
 const DARK = /@media \(prefers-color-scheme: dark\) \{([^]*?)\n {2}\}/
 
-/** A chart in light and in dark colours. */
-export function splitChart(svg) {
+/** A chart in light and in dark colours. An image loads no fonts, so the site's own is put into it. */
+export function splitChart(svg, font) {
   if (!DARK.test(svg)) throw new Error('The chart has no dark colours')
-  return { light: svg.replace(DARK, ''), dark: svg.replace(DARK, '$1') }
+  const url = `data:font/woff2;base64,${font.toString('base64')}`
+  const face = `@font-face { font-family: Inter; font-weight: 100 900; src: url(${url}) }`
+  const whole = svg.replace('<style>', `<style>\n  ${face}`)
+  return { light: whole.replace(DARK, ''), dark: whole.replace(DARK, '$1') }
 }
 
 /** A markdown-it plugin: images of charts become both pictures. */

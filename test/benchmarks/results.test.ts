@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { toChart, toSvg } from '../../benchmarks/chart.js'
-import { describeSetting, replaceFigures, type Results, toFigures } from '../../benchmarks/results.js'
+import { describeSetting, type Results, toPage } from '../../benchmarks/results.js'
 import { judgeTargets, TARGETS } from '../../benchmarks/targets.js'
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../benchmarks/${path}`, import.meta.url), 'utf8')
 const results = JSON.parse(read('results/latest.json')) as Results
+const soak = JSON.parse(read('results/soak.json')) as object
 
-test('the README of the benchmarks has the figures of the last run, word for word', () => {
+test('the README of the benchmarks has the figures of the last runs, word for word', () => {
   const readme = read('README.md')
-  expect(readme).toContain(toFigures(results))
-  expect(replaceFigures(readme, results)).toBe(readme)
+  expect(toPage(readme, results, soak)).toBe(readme)
 })
 
 test('the chart is that of the last run', () => {
@@ -25,6 +25,7 @@ test('the last run was a whole one, and its ratios follow from its samples', () 
   expect(results.ratios.map(({ measure }) => measure)).toEqual(measures)
 })
 
-test('a README without a place for the figures is an error', () => {
-  expect(() => replaceFigures('# tokenlib', results)).toThrow('<!-- figures')
+test.each(['gains', 'targets', 'soak'])('a README without a place for the %s is an error', (section) => {
+  const readme = read('README.md').replace(`<!-- ${section}: generated -->`, '')
+  expect(() => toPage(readme, results, soak)).toThrow(`<!-- ${section}: generated -->`)
 })
