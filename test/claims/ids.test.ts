@@ -19,6 +19,10 @@ test('a timed id carries its moment, and 80 random bits', () => {
   expect(new Set(Array.from({ length: 1000 }, () => idAt(ms))).size).toBe(1000)
 })
 
+test.each([0, 9, 11])('a source that returns %i bytes instead of ten makes no timed id', (size) => {
+  expect(() => createTimedId(ms, () => new Uint8Array(size))).toThrow(TypeError)
+})
+
 test.each(['', 'short', 'x'.repeat(21), 'x'.repeat(23), '!'.repeat(22), `${'A'.repeat(21)}B`])(
   '%j is no timed id',
   (id) => expect(readTimedId(id)).toBeNull(),

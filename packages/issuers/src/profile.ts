@@ -170,9 +170,15 @@ export const NOT_IN_OTHER_TOKENS: readonly string[] = [
   'remember',
 ]
 
+// The prototype of claims, as in the core.
+const EMPTY_PROTOTYPE: object = Object.freeze(Object.create(null) as object)
+
 /** The claims without a special meaning in our tokens. */
 export function copyOthers(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(claims).filter(([name]) => !OWN_CLAIMS.has(name)))
+  // Without the setter of Object.prototype, `__proto__` is a claim like any other.
+  const others: Record<string, unknown> = { __proto__: EMPTY_PROTOTYPE }
+  for (const name of Object.keys(claims)) if (!OWN_CLAIMS.has(name)) others[name] = claims[name]
+  return others
 }
 
 /** Sets a claim if it has a value. */
@@ -218,12 +224,14 @@ export function readScopes(
   claims: Readonly<Record<string, unknown>>,
   names: string | readonly string[] = SCOPE_CLAIMS,
 ): unknown {
-  const name = [names].flat().find((one) => claims[one] !== undefined && claims[one] !== null)
-  if (name === undefined) return undefined
-  const scopes = claims[name]
-  const isList = Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string')
-  if (!isList && typeof scopes !== 'string') throw invalidClaim(name)
-  return scopes
+  for (const name of typeof names === 'string' ? [names] : names) {
+    const scopes = claims[name]
+    if (scopes === undefined || scopes === null) continue
+    const isList = Array.isArray(scopes) && scopes.every((scope) => typeof scope === 'string')
+    if (!isList && typeof scopes !== 'string') throw invalidClaim(name)
+    return scopes
+  }
+  return undefined
 }
 
 function readFreshness(authTime: unknown, freshFor: number | null): number | undefined {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import * as crypto from 'node:crypto'
 import { ConfigurationError, type Duration, type TokenPayload, type TrustedIssuer } from 'tokenlib'
 import {
   type Algorithm,
@@ -142,6 +142,8 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
   const freshFor = options.freshFor === undefined ? null : parseDuration(options.freshFor)
   const audience = [options.audience].flat()
   const needed = ['exp', 'iat', ...(profile === 'at+jwt' ? AT_JWT_CLAIMS : []), ...requiredClaims]
+  // If tokens must have an id, none is created.
+  const hasIds = needed.includes('jti')
 
   const trusted: ConfiguredIssuer = {
     issuer,
@@ -173,12 +175,11 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
         sessionLifetime,
         ...createLife(rules, profile === 'tokenlib'),
         toPayload({ jws, header, claims }) {
-          // If tokens must have an id, do not create one.
-          const toId = needed.includes('jti') ? null : () => toTokenId(jws)
+          const toId = hasIds ? null : () => toTokenId(jws)
           const payload = toIssuerPayload(claims, header, profileRules, toId)
+          const user = payload.sub.slice(subjectPrefix.length)
           const { sub } = claims
-          const names = [payload.sub.slice(subjectPrefix.length), ...(text.isValid(sub) ? [sub] : [])]
-          return { payload, subjects: [...new Set(names)] }
+          return { payload, subjects: text.isValid(sub) && sub !== user ? [user, sub] : [user] }
         },
       }
     },
@@ -244,5 +245,10 @@ export function createLife(
 
 /** Creates an id for a token without one, from what was signed: a token may have several valid signatures. */
 export function toTokenId({ signingInput }: CompactJws): string {
-  return createHash('sha256').update(signingInput).digest('base64url')
+  return hash === undefined
+    ? crypto.createHash('sha256').update(signingInput).digest('base64url')
+    : hash('sha256', signingInput, 'base64url')
 }
+
+// Takes half as long as `createHash`, but is not in Deno before 2.2.
+const { hash } = crypto as { readonly hash?: typeof crypto.hash }

@@ -111,7 +111,15 @@ function deepFreeze<Value extends object>(value: Value): Value {
 
 /** Whether a JSON text is shallow and small enough to be parsed; one pass, before JSON.parse can recurse or allocate. */
 export function isWithinJsonLimits(text: string, maxCommas: number = MAX_JSON_COMMAS): boolean {
-  return (text.length <= MAX_JSON_COMMAS && isFlatJson(text)) || countMembers(text, maxCommas) !== null
+  return (text.length <= maxCommas && hasFewOpenings(text)) || countMembers(text, maxCommas) !== null
+}
+
+// Whether a text has no more opening brackets than levels are allowed, in strings or not: true of most claims.
+function hasFewOpenings(text: string): boolean {
+  let left = MAX_JSON_DEPTH
+  for (let at = text.indexOf('{'); at >= 0; at = text.indexOf('{', at + 1)) if (--left < 0) return false
+  for (let at = text.indexOf('['); at >= 0; at = text.indexOf('[', at + 1)) if (--left < 0) return false
+  return true
 }
 
 // Whether a JSON object certainly has no nested ones: true of most claims.

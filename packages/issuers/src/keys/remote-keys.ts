@@ -31,8 +31,9 @@ export function createRemoteKeys(source: RemoteSource, parts: KeyParts): SourceK
   const find: SourceKeys['find'] = (header, isFinal = false) => {
     const keys = cache.current()
     if (keys === null) return null
-    if (!isFinal && isMissing(keys, header) && cache.mayHaveMore()) return null
-    return selectIssuerKeys(keys, header)
+    const selected = selectIssuerKeys(keys, header)
+    if (isFinal || selected.length > 0) return selected
+    return couldBePublished(keys, header, algorithms) && cache.mayHaveMore() ? null : selected
   }
 
   const load: KeyLoader['load'] = async (header, mustBeCertain = false) => {

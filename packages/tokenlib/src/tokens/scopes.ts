@@ -5,7 +5,8 @@ export function isScope(value: unknown): value is string {
 
 /** The scopes in a space-separated text (RFC 6749 §3.3). */
 export function parseScopes(text: string): string[] {
-  return text.split(' ').filter((scope) => scope !== '')
+  const scopes = text.split(' ')
+  return scopes.includes('') ? scopes.filter((scope) => scope !== '') : scopes
 }
 
 /**
