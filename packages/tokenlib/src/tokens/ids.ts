@@ -32,9 +32,9 @@ export function createTimedId(at: number, random: RandomBytes): string {
   // Fewer would leave some of the id before.
   if (bytes.length !== 10) throw new TypeError('randomBytes must return as many bytes as it is asked for')
   // Not `toTimedId`, which converts twice.
-  timedId.set(bytes, 6)
-  timedId.writeUIntBE(at, 0, 6)
-  return timedId.toString('base64url')
+  idBytes.set(bytes, 6)
+  idBytes.writeUIntBE(at, 0, 6)
+  return idBytes.toString('base64url')
 }
 
 /** The random part of a timed id: 14 characters. */
