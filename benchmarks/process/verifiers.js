@@ -97,7 +97,7 @@ function createFloor({ algorithm, publicKey }) {
  * @param {ReturnType<typeof import('../tokens.js').createKeys>} keys
  * @returns {Verifier}
  */
-function createByHand({ algorithm, publicKey }) {
+export function createByHand({ algorithm, publicKey }) {
   const isGenuine = createSignatureCheck(algorithm, publicKey)
   return {
     name: 'node:crypto by hand',

@@ -1,6 +1,8 @@
+import { createSecretKey } from 'node:crypto'
 import fastifyJwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import { enforce, handleErrors, inject } from 'tokenlib/fastify'
+import { createByHand } from '../../process/verifiers.js'
 import { BARE_ANSWER } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */
@@ -35,6 +37,18 @@ export const fastify = {
   },
 
   peers: {
+    async 'by hand'(secret) {
+      const { verify } = createByHand({ algorithm: 'HS256', publicKey: createSecretKey(Buffer.from(secret)) })
+      const app = Fastify()
+      app.get('/me', (request, reply) => {
+        try {
+          return { id: verify(request.headers.authorization.slice('Bearer '.length)).sub }
+        } catch {
+          return reply.code(401).send()
+        }
+      })
+      return listen(app)
+    },
     async '@fastify/jwt'(secret, isRevoked) {
       const app = Fastify()
       await app.register(fastifyJwt, {
