@@ -259,7 +259,8 @@ function parsePage(page: FeedPage): FeedPage {
 }
 
 function readEntries({ entries }: FeedPage): readonly Revocation[] {
-  if (!Array.isArray(entries)) throw new TypeError(NOT_A_PAGE)
+  const given: unknown = entries
+  if (!Array.isArray(given)) throw new TypeError(NOT_A_PAGE)
   return entries
 }
 

@@ -181,6 +181,7 @@ for (let digit = 0; digit < ALPHABET.length; digit++) DIGITS[ALPHABET.charCodeAt
 
 // Not as a method: once a class extends `String`, as one of ioredis 6 does, V8 looks up methods of texts at every call, and
 // reading an id takes five times as long.
+// oxlint-disable-next-line typescript/unbound-method -- `call` is bound to it, and passes the text as `this`
 const charCodeAt = Function.prototype.call.bind(String.prototype.charCodeAt) as (
   text: string,
   at: number,
