@@ -133,6 +133,14 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     expect(await client.zcard(key('log'))).toBe(1 + 2)
   })
 
+  test('a feed with a value that nobody wrote is refused: it may belong to another entry', async () => {
+    const { store, key, now } = await open()
+    await store.revoke([all('token', 'a', now + HOUR), all('token', 'b', now + 2 * HOUR)])
+    await client.set(key('r:t:a'), '1,2')
+    const page = await store.feed(null, { waitMs: 0 })
+    expect(() => page.entries).toThrow('damaged')
+  })
+
   test('the log does not grow with what has ended, though nobody prunes', async () => {
     const { store, key, now } = await open()
     const ended = Array.from({ length: 200 }, (_, at) => all('token', `t${at}`, now - MARGIN + 1))

@@ -156,6 +156,34 @@ describe('while it is fresh', () => {
   })
 })
 
+test('the next page is asked for before the entries of a page are read', async () => {
+  const faulty = createFaulty()
+  const order: string[] = []
+  faulty.onFeed = async (read) => {
+    const number = faulty.feeds
+    order.push(`page ${number} asked for`)
+    const page = await read()
+    const toEntries = (): Revocation[] => {
+      order.push(`page ${number} read`)
+      return [{ kind: 'token', id: 'a', notBefore: FOREVER, until: FOREVER }]
+    }
+    return Object.defineProperty({ ...page, more: number === 1 }, 'entries', { get: toEntries })
+  }
+  const replica = await open(faulty.store, { bound: '1m' })
+  expect(order.slice(0, 3)).toEqual(['page 1 asked for', 'page 2 asked for', 'page 1 read'])
+  expect(await replica.lookup(key('a'))).toEqual([FOREVER])
+})
+
+test('a page without entries fails the read, and nothing is accepted', async () => {
+  const faulty = createFaulty()
+  faulty.onFeed = async (read) => ({ ...(await read()), entries: null as never })
+  const replica = replicate(faulty.store)
+  opened.push(replica)
+  await replica.prepare({ longestLifetime: HOUR })
+  await expect(replica.lookup(key('a'))).rejects.toThrow('never read its store completely')
+  expect(replica.replica?.readState().lastError).toBeInstanceOf(TypeError)
+})
+
 describe('when it is stale', () => {
   test('before the first complete read it refuses', async () => {
     const faulty = createFaulty()

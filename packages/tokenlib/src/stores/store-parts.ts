@@ -157,7 +157,7 @@ export async function pollFeed(
     signal?.throwIfAborted()
     const page = await read()
     const left = deadline - monotonicNow()
-    if (page.entries.length > 0 || page.more || page.reset || left <= 0) return page
+    if (page.more || page.reset || left <= 0 || page.entries.length > 0) return page
     await sleep(Math.min(POLL_INTERVAL_MS, left), signal)
   }
 }

@@ -106,10 +106,12 @@ export function createRevocationCopy(
   // Whether the table took it; a key that it has is nowhere else.
   const mergeIntoTable = (entries: KindEntries, { kind, id, until }: Revocation, now: number): boolean => {
     const { map } = entries
-    const latest = toKeptUntil(Math.max(until, map.get(id)?.until ?? 0))
+    // An empty map would hash the id all the same, which takes longer than the rest.
+    const known = map.size === 0 ? undefined : map.get(id)
+    const latest = toKeptUntil(Math.max(until, known?.until ?? 0))
     const hasChanged = (entries.table ??= createRevocationTable()).put(id, latest, now)
     if (hasChanged === null) return false
-    map.delete(id)
+    if (known !== undefined) map.delete(id)
     if (hasChanged) onChange({ kind, id, notBefore: FOREVER, until: latest })
     return true
   }

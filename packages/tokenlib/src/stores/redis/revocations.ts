@@ -95,14 +95,31 @@ const PAGE_SIZE = 1000
 export async function readFeed(namespace: Namespace, after: Position | null): Promise<FeedPage> {
   const from = after === null ? ['', '', '', ''] : readPosition(after)
   const reply = await namespace.run(FEED, ['log', 'past', 'marks'], [String(PAGE_SIZE), ...from])
-  const [outcome, found] = reply.slice(4)
-  const texts = found === undefined ? [] : (JSON.parse(String(found)) as string[])
-  const entries: Revocation[] = []
-  for (let at = 0; at < texts.length; at += 2) {
-    entries.push({ ...fromMember(texts[at] as string), ...readEntry(texts[at + 1] as string) })
-  }
+  const [outcome, members, values] = reply.slice(4)
   if (outcome === 'reset') return toResetPage(toPosition(reply))
-  return toPage(entries, toPosition(reply), outcome === 'more')
+  const page = toPage([], toPosition(reply), outcome === 'more')
+  if (members === undefined) return page
+  let entries: readonly Revocation[] | null = null
+  return {
+    ...page,
+    // Read when somebody looks at them: a reader that asks for the next page first keeps the server busy meanwhile.
+    get entries() {
+      return (entries ??= readEntries(JSON.parse(String(members)) as string[], String(values).split(',')))
+    },
+  }
+}
+
+function readEntries(members: readonly string[], values: readonly string[]): readonly Revocation[] {
+  if (members.length !== values.length) throw new Error('The feed of the Redis store is damaged')
+  const entries: Revocation[] = []
+  for (const [at, member] of members.entries()) {
+    const value = values[at] as string
+    if (value === '') continue
+    const { kind, id } = fromMember(member)
+    const { notBefore, until } = readEntry(value)
+    entries.push({ kind, id, notBefore, until })
+  }
+  return entries
 }
 
 /** The position that a script answers: a history, its count of batches, the nonce of the last, and its count of changes. */
@@ -130,8 +147,8 @@ function readPosition(position: Position): string[] {
  *
  * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
  *
- * Answers with the position, 'more', 'end' or 'reset', and the members and values in turn as one JSON text: clients
- * need ten times as long for a list of as many texts.
+ * Answers with the position and 'more', 'end' or 'reset'; then the members as one JSON text, and their values as another
+ * with commas, '' for those that the server has dropped. Clients need ten times as long for a list of as many texts.
  */
 const FEED: Script = createScript(
   BEGIN,
@@ -150,18 +167,20 @@ else
     return { epoch, text(batches), nonce, '0', 'reset' }
   end
 end
-local members, keys = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, size + 1), {}
-for at = 1, math.min(#members, size) do keys[at] = base .. 'r:' .. members[at] end
+local members = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, size + 1)
 local page = answer(#members > size and 'more' or 'end')
-if #members > size then page[4] = redis.call('ZSCORE', log, members[size]) end
-local found = {}
-for at, value in ipairs(fetch(keys)) do
-  if value then
-    found[#found + 1] = members[at]
-    found[#found + 1] = value
-  end
+if #members > size then
+  members[size + 1] = nil
+  page[4] = redis.call('ZSCORE', log, members[size])
 end
-if #found > 0 then page[6] = cjson.encode(found) end
+if #members == 0 then return page end
+local prefix, keys = base .. 'r:', {}
+for at, member in ipairs(members) do keys[at] = prefix .. member end
+local values = fetch(keys)
+for at, value in ipairs(values) do
+  if not value then values[at] = '' end
+end
+page[6], page[7] = cjson.encode(members), table.concat(values, ',')
 return page
 `,
 )

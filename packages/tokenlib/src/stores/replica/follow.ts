@@ -137,10 +137,11 @@ export function createFollower(options: FollowerOptions): Follower {
         answer.catch(() => undefined)
       }
       if (isReset) continue
-      // Reading a page took its time, and a store in memory answers without a pause of its own.
+      // Receiving a page took its time, and a store in memory answers without a pause of its own.
       if (page.more) await nextTurn()
-      await merge(page.entries)
-      if (!isFromStart) restorer.noteArrived(page.entries)
+      const entries = readEntries(page)
+      await merge(entries)
+      if (!isFromStart) restorer.noteArrived(entries)
       position = page.next
       if (page.more) continue
       completePosition = position
@@ -246,14 +247,21 @@ export function createFollower(options: FollowerOptions): Follower {
 }
 
 function parsePage(page: FeedPage): FeedPage {
-  const { entries, next, more, reset, ageMs } = (page ?? {}) as Partial<FeedPage>
+  const { next, more, reset, ageMs } = (page ?? {}) as Partial<FeedPage>
   const isPage =
-    Array.isArray(entries) &&
     typeof next === 'string' &&
     typeof more === 'boolean' &&
     typeof reset === 'boolean' &&
     typeof ageMs === 'number' &&
     ageMs >= 0
-  if (!isPage) throw new TypeError('feed() must return a page: entries, next, more, reset and ageMs')
+  if (!isPage) throw new TypeError(NOT_A_PAGE)
   return page
 }
+
+function readEntries({ entries }: FeedPage): readonly Revocation[] {
+  const given: unknown = entries
+  if (!Array.isArray(given)) throw new TypeError(NOT_A_PAGE)
+  return entries
+}
+
+const NOT_A_PAGE = 'feed() must return a page: entries, next, more, reset and ageMs'

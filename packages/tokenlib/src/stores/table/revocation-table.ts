@@ -140,8 +140,11 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
         writeUntil(segment, known, kept)
         return true
       }
-      if (countOf(at) + 1 > MOST_FULL * capacityOf(segment)) segment = makeRoom(at, now)
-      const slot = ~findSlot(segment, hash, id)
+      let slot = ~known
+      if (countOf(at) + 1 > MOST_FULL * capacityOf(segment)) {
+        segment = makeRoom(at, now)
+        slot = ~findSlot(segment, hash, id)
+      }
       if (distanceOf(segment, hash, slot) > FARTHEST) return null
       writeEntry(segment, slot, kept)
       counts[at] = countOf(at) + 1
