@@ -8,7 +8,7 @@ import { readCpu, serveParent } from './child.js'
 
 const TOKENS = 1000
 
-serveParent(async ({ build, hasCheck, hasSdk, isInstrumented, isAwaited, collector }) => {
+serveParent(async ({ build, hasCheck, hasSdk, isInstrumented, isAwaited, exportMs, collector }) => {
   const { TokenConfig, TokenManager } = await import(`${build}index.js`)
   const { createMemoryStore } = await import(`${build}memory.js`)
   const { enforce, handleErrors } = await import(`${build}fastify.js`)
@@ -17,7 +17,7 @@ serveParent(async ({ build, hasCheck, hasSdk, isInstrumented, isAwaited, collect
   const revocation = isAwaited ? { ...memory, lookup: (keys) => memory.lookup(keys) } : memory
   const tokens = new TokenManager({ config, store: revocation })
   await tokens.ready()
-  const providers = hasSdk ? startSdk(collector) : null
+  const providers = hasSdk ? startSdk(collector, exportMs) : null
   if (isInstrumented) (await import(`${build}opentelemetry.js`)).instrument(tokens, providers)
 
   const app = fastify()
@@ -61,13 +61,19 @@ async function createLoop(build, tokens, list) {
   }
 }
 
-function startSdk(collector) {
+function startSdk(collector, exportMs) {
   const exporter = new OTLPMetricExporter({ url: `${collector}/v1/metrics` })
   const meterProvider = new MeterProvider({
     readers: [
-      new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 1000, exportTimeoutMillis: 900 }),
+      new PeriodicExportingMetricReader({
+        exporter,
+        exportIntervalMillis: exportMs,
+        exportTimeoutMillis: 900,
+      }),
     ],
   })
+  // Without any metric, the SDK exports nothing, and its own share would be too small.
+  meterProvider.getMeter('application').createCounter('application.starts').add(1)
   const processor = new BatchSpanProcessor(new OTLPTraceExporter({ url: `${collector}/v1/traces` }))
   const tracerProvider = new NodeTracerProvider({ spanProcessors: [processor] })
   tracerProvider.register()

@@ -1,6 +1,6 @@
 // What telemetry costs: the CPU time of a server for each request, in Fastify. Without a check, with a check of a build
 // before there were observers (if one is given), with a check that nobody observes, with the SDK of OpenTelemetry beside
-// it, and instrumented.
+// it, and instrumented. The last column compares with the SDK alone: that is the share of this library.
 // npm run build && node benchmarks/telemetry.js [--before <folder of another build>] [--processes 7]
 //   [--part <start of a title>] [--quick]
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -28,16 +28,23 @@ const SERVER = new URL('telemetry-server.js', import.meta.url)
 const NOW = toUrl('packages/tokenlib/dist')
 const NODE_OPTIONS = ['--no-flush-bytecode', '--no-memory-reducer']
 
+const SDK_ALONE = 'SDK alone'
+const EVERY_SECOND = ', export every second'
 const CHECKED = { build: NOW, hasCheck: true, hasSdk: false, isInstrumented: false }
+// The interval is the default of the SDK.
+const WITH_SDK = { ...CHECKED, hasSdk: true, exportMs: 60_000 }
 const CONTESTANTS = [
   { ...CHECKED, name: 'no check', hasCheck: false },
   ...(values.before === undefined
     ? []
     : [{ ...CHECKED, name: 'before observers', build: toUrl(values.before) }]),
   { ...CHECKED, name: 'not instrumented' },
-  // What the SDK itself costs: its context manager follows every promise of the process.
-  { ...CHECKED, name: 'SDK alone', hasSdk: true },
-  { ...CHECKED, name: 'instrumented', hasSdk: true, isInstrumented: true },
+  // What the SDK itself costs, with its context manager and a metric of the application that it exports.
+  { ...WITH_SDK, name: SDK_ALONE },
+  { ...WITH_SDK, name: 'instrumented', isInstrumented: true },
+  // Sixty times as often as by default, so that every measurement has an export in it.
+  { ...WITH_SDK, name: `${SDK_ALONE}${EVERY_SECOND}`, exportMs: 1000 },
+  { ...WITH_SDK, name: `instrumented${EVERY_SECOND}`, exportMs: 1000, isInstrumented: true },
 ]
 const PARTS = [
   { title: 'the check alone, in a loop', isAwaited: false, isLoop: true },
@@ -55,10 +62,11 @@ try {
     const reference = costs.get(values.before === undefined ? 'not instrumented' : 'before observers')
     console.log(`\n${title}; ${PROCESSES} processes each, in turn`)
     for (const [name, all] of costs) {
-      const ratios = all.map((cost, at) => cost / reference[at])
-      const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
-      const ratio = `× ${median(ratios).toFixed(2)} (${range})`
-      console.log(`  ${name.padEnd(18)} ${toText(median(all)).padStart(6)} µs  ${ratio}`)
+      const ratio = toRatio(all, reference)
+      const share = name.startsWith('instrumented')
+        ? `  ${toRatio(all, costs.get(name.replace('instrumented', SDK_ALONE)))} of the SDK alone`
+        : ''
+      console.log(`  ${name.padEnd(34)} ${toText(median(all)).padStart(6)} µs  ${ratio}${share}`)
     }
   }
 } finally {
@@ -109,6 +117,11 @@ async function startSink() {
   })
   await new Promise((done) => server.listen(0, '127.0.0.1', done))
   return server
+}
+
+function toRatio(costs, reference) {
+  const ratios = costs.map((cost, at) => cost / reference[at])
+  return `× ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`
 }
 
 function median(numbers) {

@@ -141,11 +141,14 @@ function guard(observer: TokenObserver): Required<TokenObserver> {
       emitWarning(`An observer of tokenlib failed: ${describeThrown(error)}`, 'TokenObserverWarning')
     hasWarned = true
   }
+  // An async function fits the types: nobody else would handle its rejection, which would end the process.
+  const watch = (value: unknown): void => {
+    if (isPromise(value)) Promise.resolve(value).then(undefined, warn)
+  }
   const attempt = <Value>(call: () => Value): Value | undefined => {
     try {
       const value = call()
-      // An async function fits the types: nobody else would handle its rejection, which would end the process.
-      if (isPromise(value)) Promise.resolve(value).then(undefined, warn)
+      watch(value)
       return value
     } catch (error) {
       warn(error)
@@ -153,7 +156,14 @@ function guard(observer: TokenObserver): Required<TokenObserver> {
     }
   }
   return {
-    onCheck: (check) => attempt(() => observer.onCheck?.(check)),
+    // Without a closure, since it runs for every request.
+    onCheck(check) {
+      try {
+        watch(observer.onCheck?.(check))
+      } catch (error) {
+        warn(error)
+      }
+    },
     onStoreCall(call) {
       const following = attempt(() => observer.onStoreCall?.(call)) ?? {}
       return {
