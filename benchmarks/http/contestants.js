@@ -102,8 +102,8 @@ function createGroup(title, peer, ...others) {
     title,
     contestants: [
       BARE,
+      EMPTY,
       OURS,
-      { ...EMPTY, ...SELDOM },
       { ...IN_MEMORY, ...SELDOM },
       toPeer(peer, 'Redis', SELDOM),
       toPeer(peer, 'Set', EXTRA),

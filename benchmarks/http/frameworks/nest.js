@@ -1,5 +1,6 @@
 import {
   Controller,
+  createParamDecorator,
   Get,
   Inject,
   Injectable,
@@ -24,7 +25,19 @@ import { BARE_ANSWER } from './bare-answer.js'
 export const nestOnExpress = {
   bare: () => serve({ controllers: [createBareController()] }),
 
-  empty: () => serve({ controllers: [createBareController({ canActivate: () => true })] }),
+  // The steps of Nest that ours takes too: a guard that returns a promise, and a parameter that goes through a pipe.
+  empty() {
+    class EmptyController {
+      me() {
+        return BARE_ANSWER
+      }
+    }
+    class EmptyPipe {
+      transform = async (value) => value
+    }
+    createParamDecorator(() => null)(undefined, EmptyPipe)(EmptyController.prototype, 'me', 0)
+    return serve({ controllers: [toController(EmptyController, { canActivate: async () => true })] })
+  },
 
   ours(tokens) {
     class OurController {
@@ -54,13 +67,13 @@ export const nestOnExpress = {
   },
 }
 
-function createBareController(...guards) {
+function createBareController() {
   class BareController {
     me() {
       return BARE_ANSWER
     }
   }
-  return toController(BareController, ...guards)
+  return toController(BareController)
 }
 
 function createUserController(guard) {
