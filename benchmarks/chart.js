@@ -4,9 +4,9 @@ import { toRatio } from './figures.js'
  * @typedef {object} Bar
  * @property {string} label
  * @property {'ours' | 'peer'} kind
- * @property {number} share Of the full length: of what the bare route serves.
- * @property {[low: number, high: number]} [spread] Shares too: what half of the rounds lie between.
- * @property {string} note At the end of the line above the bar.
+ * @property {number} share Relative to the bare route: 1 is the full length.
+ * @property {[low: number, high: number]} [spread] The middle half of the rounds, as shares.
+ * @property {string} note Above the bar, right-aligned.
  */
 
 /**
@@ -17,10 +17,10 @@ import { toRatio } from './figures.js'
  * @property {{ title: string, note: string, bars: Bar[] }[]} groups
  */
 
-// Narrow, with labels above the bars: on a phone the picture is half as wide, and its text must still be read.
+// Narrow, with labels above the bars: phones show the image at half its width, and its text must stay readable.
 const [WIDTH, LEFT, LONGEST] = [540, 20, 500]
 const [LINE, BAR, ROW, GAP] = [20, 10, 40, 28]
-// About how many characters of each size fit into a line.
+// Roughly how many characters fit on a line, by text style.
 const FITS = { title: 46, subtitle: 68, caption: 80 }
 
 const SHOWN = ['Fastify', 'Express', 'Koa', 'Hono', 'Nest on Express']
@@ -31,8 +31,8 @@ const OURS = {
   'tokenlib, Redis store': 'tokenlib with one Redis lookup',
 }
 
-// The font and the colours of the site. An image cannot be styled by the page that shows it, so it asks for the colour
-// scheme itself.
+// The site's font and colours. The page that shows an image cannot style it, so the image queries the colour scheme
+// itself.
 const STYLE = `
   text { font: 14px Inter, ui-sans-serif, system-ui, sans-serif; fill: #3c3c43 }
   .title { font-size: 18px; font-weight: 600 }
@@ -64,8 +64,8 @@ export function toChart(groups, caption) {
   return {
     title: 'Speed of a guarded route next to an open one',
     subtitle:
-      'Requests per second of CPU time; longer is better. The grey track is the same route without a guard: 100 %. ' +
-      'Thin lines and parentheses are the spread: what half of the rounds lie between.',
+      'Requests per second of CPU time; longer is better. The grey track is the same route without a guard (100 %). ' +
+      'Thin lines and parentheses show the spread: the middle half of the rounds.',
     caption,
     groups: SHOWN.flatMap((title) => {
       const figures = groups.find(({ id }) => id === `http ${title}`)?.figures ?? []
@@ -98,7 +98,7 @@ function toCost({ cost }) {
  * @param {Chart} chart
  */
 export function toSvg({ title, subtitle, caption, groups }) {
-  // A spread may go beyond the full length.
+  // A spread may exceed the full length.
   const most = Math.max(
     1,
     ...groups.flatMap(({ bars }) => bars.map(({ share, spread }) => spread?.[1] ?? share)),
@@ -153,7 +153,7 @@ function text(type, x, y, words) {
   return `<text class="${type}" x="${x}" y="${y}">${escape(words)}</text>`
 }
 
-// SVG does not break lines.
+// SVG does not wrap text.
 function wrap(words, most) {
   const lines = ['']
   for (const word of words.split(' ')) {

@@ -129,7 +129,7 @@ export function toRatio(own, other) {
 }
 
 /**
- * How much more one contestant costs than the other, in microseconds, by the rounds that both took part in.
+ * How much more one contestant costs than the other, in microseconds. Uses only rounds that both took part in.
  *
  * @param {readonly (number | null)[]} own
  * @param {readonly (number | null)[]} other

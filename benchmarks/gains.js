@@ -12,10 +12,9 @@ const [IN_MEMORY, IN_REPLICA] = [
 ]
 
 /**
- * What a run means for a user, as a list in Markdown. Whatever the run did not measure is left out.
+ * The results of a run in plain sentences, as a Markdown list. Leaves out what the run did not measure.
  *
- * A difference counts only if its spread does not include zero. Otherwise the sentence says that nothing was measured,
- * and shows the spread all the same.
+ * Claims a difference only if its spread is above zero. Otherwise the sentence reports noise, and still shows the spread.
  *
  * @param {readonly Group[]} groups
  * @param {Record<string, Record<string, number>[]>} memory
@@ -43,8 +42,8 @@ function describeGuard(find) {
   const fastify = measure('Fastify')
   if (fastify === null) return null
   const first = isMore(fastify)
-    ? `**A guarded request costs ${toTime(fastify.median)} more than an open one** in Fastify (${toRange(fastify)}).`
-    : `**This run cannot tell a guarded request from an open one** in Fastify (${toRange(fastify)}).`
+    ? `**In Fastify, a guarded request costs ${toTime(fastify.median)} more than an open one** (${toRange(fastify)}).`
+    : `**In Fastify, the cost of the guard is within the noise** (${toRange(fastify)}).`
   const others = OTHER_FRAMEWORKS.flatMap((title) => {
     const spread = measure(title)
     return spread === null ? [] : [{ title, spread }]
@@ -57,8 +56,8 @@ function describeGuard(find) {
     .map(({ title, spread }) => `${title} (${toRange(spread)})`)
   return [
     first,
-    ...(dearer.length > 0 ? [`The guard costs ${toList(dearer)}.`] : []),
-    ...(equal.length > 0 ? [`Too little for this run to measure: ${toList(equal)}.`] : []),
+    ...(dearer.length > 0 ? [`The guard adds ${toList(dearer)}.`] : []),
+    ...(equal.length > 0 ? [`Within the noise: ${toList(equal)}.`] : []),
   ].join(' ')
 }
 
@@ -66,8 +65,8 @@ function describeRevocations(find) {
   const own = find('http Fastify', 'tokenlib')
   const [memory, replica] = [IN_MEMORY, IN_REPLICA].map((name) => compare(find('http Fastify', name), own))
   if (memory === null) return null
-  const more = replica === null ? '' : `, and ${toAdded(replica)} through a replica of Redis`
-  return `**Checking a million revocations adds ${toAdded(memory)}** with the memory store${more}.`
+  const more = replica === null ? '' : ` and ${toAdded(replica)} with a Redis replica`
+  return `**Checking against a million revocations adds ${toAdded(memory)}** with the memory store${more}.`
 }
 
 function describeRedis(find) {
@@ -78,9 +77,9 @@ function describeRedis(find) {
   const replica = find('http Fastify', IN_REPLICA)
   if (own === null || peer === null || replica === null) return null
   return [
-    `**A request that asks Redis costs ${toTime(own.cost)}**, framework included.`,
-    `With \`@fastify/jwt\` and one \`GET\` it costs ${toTime(peer.cost)}, ${toTimesAsMuch(own, peer)}.`,
-    `Through a replica, which needs no round trip, it costs ${toTime(replica.cost)}.`,
+    `**A request with a Redis lookup costs ${toTime(own.cost)}**, including Fastify itself.`,
+    `With \`@fastify/jwt\` and one Redis \`GET\`, it costs ${toTime(peer.cost)}: ${toTimesAsMuch(own, peer)}.`,
+    `With a replica, which needs no round trip, it costs ${toTime(replica.cost)}.`,
   ].join(' ')
 }
 
@@ -91,12 +90,14 @@ function describeNewTokens(find) {
   if (own === null || peer === null) return null
   const checked = [
     ...(memory === null ? [] : [`${toAdded(memory)} with the memory store`]),
-    ...(replica === null ? [] : [`${toAdded(replica)} through a replica`]),
+    ...(replica === null ? [] : [`${toAdded(replica)} with a Redis replica`]),
   ]
   return [
-    `**A token that the process has never seen adds ${toAdded(own)}** to an open request in Fastify.`,
-    ...(checked.length > 0 ? [`With a million revocations to check, it adds ${toList(checked)}.`] : []),
-    `\`@fastify/jwt\`, which checks no revocation, adds ${toAdded(peer)}.`,
+    `**A token that the process has not seen before adds ${toAdded(own)}** to an open request in Fastify.`,
+    ...(checked.length > 0
+      ? [`With a million revocations to check against, it adds ${toList(checked)}.`]
+      : []),
+    `\`@fastify/jwt\`, which does not check revocations, adds ${toAdded(peer)}.`,
   ].join(' ')
 }
 
@@ -104,20 +105,20 @@ function describeCreating(find) {
   const group = 'create HS256 with two extra claims'
   const [own, peer] = [find(group, 'tokenlib'), find(group, 'fast-jwt')]
   if (own === null || peer === null) return null
-  return `**Creating an access token takes ${toTime(own.cost)}.** \`fast-jwt\` takes ${toTime(peer.cost)}, ${toTimesAsMuch(own, peer)}.`
+  return `**Creating an access token takes ${toTime(own.cost)}.** \`fast-jwt\` takes ${toTime(peer.cost)}: ${toTimesAsMuch(own, peer)}.`
 }
 
 function describeMemory(rows) {
   const [none, million] = [0, 1_000_000].map((count) => rows.find(({ revoked }) => revoked === count))
   if (none === undefined || million === undefined) return null
   const grown = (name) => Math.round(million[name] - none[name])
-  return `**A million revoked tokens take ${grown('buffers, MB')} MB** in the memory store. The process that had revoked them was ${grown('RSS, MB')} MB larger.`
+  return `**A million revoked tokens take ${grown('buffers, MB')} MB** in the memory store. The process that revoked them was ${grown('RSS, MB')} MB larger than one without revocations.`
 }
 
 function describeImport(find) {
   const [own, peer] = [find('import', 'tokenlib'), find('import', 'jose')]
   if (own === null || peer === null) return null
-  return `**Importing the package takes ${toTime(own.cost)}.** \`jose\` takes ${toTime(peer.cost)}, ${toTimesAsMuch(own, peer)}.`
+  return `**Importing \`tokenlib\` takes ${toTime(own.cost)}.** \`jose\` takes ${toTime(peer.cost)}: ${toTimesAsMuch(own, peer)}.`
 }
 
 function compare(own, other) {
@@ -130,7 +131,7 @@ function isMore({ low }) {
 }
 
 function toAdded(spread) {
-  const added = isMore(spread) ? toTime(spread.median) : 'nothing you can measure'
+  const added = isMore(spread) ? toTime(spread.median) : 'nothing measurable'
   return `${added} (${toRange(spread)})`
 }
 
@@ -138,7 +139,7 @@ function toTimesAsMuch(own, peer) {
   const { median, low, high } = toRatio(own.samples, peer.samples)
   const spread = `${low.toFixed(2)} to ${high.toFixed(2)}`
   return low <= 1 && high >= 1
-    ? `which is no measurable difference (${spread} times as much)`
+    ? `no measurable difference (${spread} times as much)`
     : `${median.toFixed(2)} times as much (${spread})`
 }
 

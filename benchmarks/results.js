@@ -63,8 +63,8 @@ export function createResults({ seconds, isWhole, load, groups, memory }) {
 }
 
 /**
- * Writes the results, their chart and the sections of the README that show both. A quick or partial run gets other
- * file names, and leaves the README alone.
+ * Writes the results, the chart and the generated sections of the README. A quick or partial run uses other file names
+ * and leaves the README alone.
  *
  * @param {Results} results
  * @returns {string[]} What was written.
@@ -86,7 +86,7 @@ export function writeResults(results) {
   return files.map(([file]) => fileURLToPath(file).slice(root.length))
 }
 
-/** The results of the last whole run, judged by the targets as they are now. */
+/** The results of the last full run, judged against the current targets. */
 export function readLatest() {
   const results = JSON.parse(readFileSync(new URL('latest.json', FOLDER), 'utf8'))
   return { ...results, ratios: judgeTargets(results.groups) }
@@ -104,11 +104,11 @@ export function describeSetting({ date, machine, load }) {
 }
 
 /**
- * The README of this folder with what the results say, in the place of what it said before.
+ * The README of this folder with new text in its generated sections.
  *
  * @param {string} readme
  * @param {Results} results
- * @param {object} soak What `npm run soak` has written.
+ * @param {object} soak The JSON that `npm run soak` wrote.
  */
 export function toPage(readme, results, soak) {
   const sections = {

@@ -1,5 +1,5 @@
-// Writes the README of this folder and the chart again from the results that are there. Measures nothing: for a changed
-// target, another wording, or a new results/soak.json.
+// Regenerates the README of this folder and the chart from the stored results, without measuring. Run it after you change
+// a target or the wording, or after a new results/soak.json.
 // node benchmarks/rewrite.js
 import { readLatest, writeResults } from './results.js'
 

@@ -72,7 +72,7 @@ function startSdk(collector, exportMs) {
       }),
     ],
   })
-  // Without any metric, the SDK exports nothing, and its own share would be too small.
+  // Without a metric, the SDK exports nothing, and its own cost would look too small.
   meterProvider.getMeter('application').createCounter('application.starts').add(1)
   const processor = new BatchSpanProcessor(new OTLPTraceExporter({ url: `${collector}/v1/traces` }))
   const tracerProvider = new NodeTracerProvider({ spanProcessors: [processor] })

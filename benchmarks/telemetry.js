@@ -1,6 +1,6 @@
-// What telemetry costs: the CPU time of a server for each request, in Fastify. Without a check, with a check of a build
-// before there were observers (if one is given), with a check that nobody observes, with the SDK of OpenTelemetry beside
-// it, and instrumented. The last column compares with the SDK alone: that is the share of this library.
+// What telemetry costs: the CPU time per request of a Fastify server. Measures it without a check, with a check of a build
+// from before observers (if you pass one), with a check that nobody observes, with the OpenTelemetry SDK next to it, and
+// instrumented. The last column compares with the SDK alone, to show what this library adds.
 // npm run build && node benchmarks/telemetry.js [--before <folder of another build>] [--processes 7]
 //   [--part <start of a title>] [--quick]
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -31,7 +31,7 @@ const NODE_OPTIONS = ['--no-flush-bytecode', '--no-memory-reducer']
 const SDK_ALONE = 'SDK alone'
 const EVERY_SECOND = ', export every second'
 const CHECKED = { build: NOW, hasCheck: true, hasSdk: false, isInstrumented: false }
-// The interval is the default of the SDK.
+// The interval is the SDK's default.
 const WITH_SDK = { ...CHECKED, hasSdk: true, exportMs: 60_000 }
 const CONTESTANTS = [
   { ...CHECKED, name: 'no check', hasCheck: false },
@@ -39,10 +39,10 @@ const CONTESTANTS = [
     ? []
     : [{ ...CHECKED, name: 'before observers', build: toUrl(values.before) }]),
   { ...CHECKED, name: 'not instrumented' },
-  // What the SDK itself costs, with its context manager and a metric of the application that it exports.
+  // What the SDK itself costs, including its context manager and one exported application metric.
   { ...WITH_SDK, name: SDK_ALONE },
   { ...WITH_SDK, name: 'instrumented', isInstrumented: true },
-  // Sixty times as often as by default, so that every measurement has an export in it.
+  // Sixty times as often as the default, so that every measurement includes an export.
   { ...WITH_SDK, name: `${SDK_ALONE}${EVERY_SECOND}`, exportMs: 1000 },
   { ...WITH_SDK, name: `instrumented${EVERY_SECOND}`, exportMs: 1000, isInstrumented: true },
 ]

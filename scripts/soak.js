@@ -1,7 +1,7 @@
 // Runs applications with replicas of Redis and PostgreSQL under a steady load, and watches memory, handles and answers.
 // npm run soak -- --minutes N [--rate R] [--processes P] [--store redis|postgres|both] [--verified-cache N] [--json file]
-// npm run soak -- --report <samples.ndjson> [--json file] judges the samples of an earlier run again.
-// Exit 1 after a wrong answer, or when memory, descriptors, handles, sockets or rows grow.
+// npm run soak -- --report <samples.ndjson> [--json file] judges the recorded samples of an earlier run.
+// Exits with 1 after a wrong answer, or if memory, descriptors, handles, sockets or rows grow.
 import { fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

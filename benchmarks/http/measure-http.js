@@ -77,7 +77,7 @@ export async function createSite({ createLoad }, redisUrl) {
     good: tokens[0],
     revoked,
     setUp,
-    // Once for all groups: the ids are random, so a second time would make two million.
+    // Once for all groups: ids are random, so a second call would make it two million.
     revokeMillion: () => (revoking ??= revokeMillion(setUp)),
     createLoad: () => (loads.repeated ??= createLoad(tokens)),
     createNewLoad() {

@@ -52,7 +52,7 @@ export async function measureProcess(run) {
   if (run.isWanted('import')) run.report(createGroup('import', 'import', await measureImports(run)))
 }
 
-// Each time in a new process, so without a warm-up: an application imports once.
+// Each import runs in a new process, without a warm-up: an application imports once.
 function measureImports({ quick, rounds }) {
   const contestants = ['tokenlib', 'jose', 'fast-jwt'].map((name) => ({ name }))
   const pace = { rounds: rounds ?? (quick ? 5 : 15), turns: 1 }
@@ -123,7 +123,7 @@ async function measure(contestants, { quick, rounds }, toCall) {
   )
 }
 
-// V8 counts calls, not time. After 250 ms of RSA it still compiles, in threads whose CPU time would count.
+// V8 optimizes by calls, not by time. After 250 ms of RSA it is still compiling, in threads whose CPU time would count.
 async function warmUp(sample, { maxWarmUpMs }) {
   let [calls, used] = [0, 0]
   while (used === 0 || (calls < WARM_UP_CALLS && used < maxWarmUpMs * 1000)) {

@@ -14,7 +14,7 @@ export function measureImports(names) {
   )
 }
 
-/** The CPU time in milliseconds of importing a package once, in a process of its own. */
+/** The CPU time, in milliseconds, of importing a package once in a new process. */
 export function measureImport(name) {
   const program = `
     const before = process.cpuUsage()

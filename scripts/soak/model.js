@@ -95,14 +95,14 @@ export function createModel(rate) {
       return oldest
     },
     refreshed(session, pair, sentAt, now) {
-      // Using a token uses up the one it was exchanged for.
+      // Using a refresh token uses up its parent.
       if (session.parentToken !== null) used.push({ session, refreshToken: session.parentToken, usedAt: now })
       if (used.length > 100) used.shift()
       session.parentToken = session.refreshToken
       this.renew(session, pair, sentAt)
       active.push(session)
     },
-    /** A session whose last refresh is repeated, as if its answer had been lost. */
+    /** Takes a session to repeat its last refresh, as if the response had been lost. */
     takeRefreshed(now) {
       const session = pick(active, (found) => found.parentToken !== null && hasGoodAccess(now)(found))
       remove(active, session)
@@ -130,7 +130,7 @@ export function createModel(rate) {
       }
       return [session, ...others]
     },
-    /** A refresh token that was used up so long ago that presenting it ends the session. */
+    /** Takes a refresh token that was used up long enough ago for its reuse to end the session. */
     takeReused(now) {
       const isFit = ({ session, usedAt }) => now - usedAt > SETTLED_AFTER_MS && active.includes(session)
       const found = pick(used, isFit)

@@ -80,7 +80,7 @@ export const OPERATIONS = {
     userOf: ({ uid }) => uid,
     async run(call, session) {
       const answer = await call.send('POST', '/refresh', bearer(session.parentToken))
-      assertStatus(answer, 200, 'a refresh whose answer was lost')
+      assertStatus(answer, 200, 'a refresh whose response was lost')
       call.model.repeated(session, answer.body, answer.sentAt)
     },
   },

@@ -18,7 +18,7 @@ export function readOptions(args) {
         rate: { type: 'string', default: '100' },
         processes: { type: 'string', default: '2' },
         store: { type: 'string', default: 'both' },
-        // Full before the warm-up ends: the default of 10,000 takes half an hour to fill, which looks like a leak.
+        // Fills up before the warm-up ends. The library's default of 10,000 takes half an hour, which looks like a leak.
         'verified-cache': { type: 'string', default: '500' },
         report: { type: 'string' },
         json: { type: 'string' },

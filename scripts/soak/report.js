@@ -3,10 +3,10 @@ import { BOUND_MS, WARM_UP_MINUTES } from './options.js'
 import { compareQuarters, fitLine, median } from './statistics.js'
 
 const MEGABYTE = 1024 * 1024
-// What a process still holds after a forced collection may grow by less than this. So garbage does not count, and a
-// cache that fills during the warm-up does not either.
+// What a process still holds after a forced garbage collection must grow by less than this. Garbage does not count, and
+// neither does a cache that fills during the warm-up.
 const LIMIT_PER_HOUR = MEGABYTE
-// The standard error of a slope over less time than this is about as large as the limit.
+// Over a shorter time, the standard error of the slope is about as large as the limit.
 const MIN_JUDGED_MINUTES = 60
 // Connections of a pool come and go; timers of requests under way too.
 const COUNT_LIMIT = 5
@@ -47,18 +47,18 @@ export function readSamples(text) {
     if (list === 'run') Object.assign(record, entry)
     else record[list].push(entry)
   }
-  // Only the first of many errors have lines of their own.
+  // Only the first errors have their own lines.
   const counted = record.minutes.reduce((sum, { counts }) => sum + (counts.errors ?? 0), 0)
   record.errorCount = Math.max(record.errors.length, counted)
   return { record, minutes: Math.max(...record.storeSamples.map(({ minute }) => minute)) }
 }
 
-/** What a run amounts to, as JSON. A run with `failures` has failed. */
+/** The result of a run, as JSON. The run failed if `failures` is not empty. */
 export function toResult(record, minutes) {
   const warmUp = Math.min(WARM_UP_MINUTES, minutes / 3)
   const loads = record.storeSamples.map(({ load }) => load)
   const names = [...new Set(record.samples.map(({ name }) => name))]
-  // What is expected of the applications; the load is only a tool.
+  // Judge only the applications, not the load generator.
   const processes = names
     .filter((name) => name !== 'load')
     .map((name) => judgeProcess(name, record, { warmUp, isLong: minutes - warmUp >= MIN_JUDGED_MINUTES }))
@@ -79,7 +79,7 @@ export function toResult(record, minutes) {
 }
 
 function listFailures({ errorCount, errors }, processes, stores) {
-  // A replica that a stalled machine left stale refuses. That is an outage, not a wrong answer.
+  // On a stalled machine, a replica becomes stale and rejects requests. That is an outage, not a wrong answer.
   const refusals = errors.filter(({ message }) => message.includes('503 REVOCATION_UNAVAILABLE')).length
   return [
     ...(errorCount > 0
@@ -106,7 +106,7 @@ function judgeProcess(name, { samples, storeSamples }, { warmUp, isLong }) {
   const kinds = [...new Set(own.flatMap(({ handles }) => Object.keys(handles)))].toSorted()
   const series = own
     .filter(({ isCollected }) => isCollected)
-    // The table of a replica is outside of the heap.
+    // A replica's table is outside the heap.
     .map(({ minute, heapUsed, external, rss }) => ({ minute, memory: heapUsed + external, rss }))
   const collected = series.filter(({ minute }) => minute >= warmUp)
   const memory = fitLine(collected.map(({ minute, memory }) => [minute, memory]))
@@ -114,7 +114,7 @@ function judgeProcess(name, { samples, storeSamples }, { warmUp, isLong }) {
   return {
     name,
     memory: { ...memory, verdict: !isLong ? 'too short to judge' : isBounded ? 'bounded' : 'growing' },
-    // Not judged: an allocator keeps pages that were freed, so it rises in steps without a leak.
+    // Not judged: allocators keep freed pages, so RSS rises in steps even without a leak.
     rss: fitLine(judged.map(({ minute, rss }) => [minute, rss])),
     counts: {
       descriptors: toCount(judged.map(({ descriptors }) => descriptors ?? 0)),
@@ -163,7 +163,7 @@ function judgeRows({ sessions, revocations }, expected) {
   return { sessions, revocations, ...expected, isAsExpected: isKept && isPruned }
 }
 
-/** What is printed at the end. */
+/** The report at the end of a run. */
 export function describeResult(result) {
   const { stores, processes, failures } = result
   const counts = processes.flatMap((each) =>
@@ -199,11 +199,11 @@ function toMemoryRow({ name, memory, rss, series }) {
   ]
 }
 
-/** What the page of the benchmarks says about a run. */
+/** The generated soak section of benchmarks/README.md. */
 export function toSection(result) {
   const { processes, failures } = result
   const isJudged = processes.every(({ memory }) => memory.verdict !== 'too short to judge')
-  const passed = isJudged ? 'The run passed.' : 'The run was too short to judge its memory.'
+  const passed = isJudged ? 'The run passed.' : 'The run was too short to judge memory.'
   const verdict = failures.length === 0 ? passed : `The run failed: ${failures.join('; ')}.`
   return [describeRun(result), toStoreTable(result), verdict].join('\n\n')
 }
@@ -212,9 +212,9 @@ function describeRun({ startedAt, options, versions, machineLoad, minutes }) {
   const { rate, processes, stores, verifiedCache } = options
   const names = stores.map((kind) => `${TITLES[kind]} ${versions[kind].split(' ')[0]}`).join(' and ')
   return (
-    `${startedAt.slice(0, 10)}, ${Math.floor(minutes)} minutes: ${rate} requests per second in all, ${processes} Fastify processes ` +
-    `for each of ${names}, with replicas (bound ${BOUND_MS / 1000} s) and ${verifiedCache} remembered tokens, on Node ${versions.node.slice(1)}. ` +
-    `Load average of the machine: ${machineLoad.median.toFixed(1)} in the median, ${machineLoad.max.toFixed(1)} at most.`
+    `${startedAt.slice(0, 10)}, ${Math.floor(minutes)} minutes on Node ${versions.node.slice(1)}: ${rate} requests per second in total, ` +
+    `with ${processes} Fastify processes each for ${names}. Every process has a replica (bound ${BOUND_MS / 1000} s) and remembers ${verifiedCache} tokens. ` +
+    `Load average of the machine: median ${machineLoad.median.toFixed(1)}, maximum ${machineLoad.max.toFixed(1)}.`
   )
 }
 
@@ -227,18 +227,18 @@ function toStoreTable({ stores, processes }) {
     [
       toRow('requests', ({ requests }) => requests.toLocaleString('en-US')),
       toRow('wrong answers and other errors', ({ errors }) => String(errors)),
-      toRow('latency p50, p99 (medians of minutes)', ({ latency }) =>
+      toRow('latency p50, p99 (median of all minutes)', ({ latency }) =>
         toMilliseconds(latency.medianP50, latency.medianP99),
       ),
-      toRow('latency p99 of the worst minute, max', ({ latency }) =>
+      toRow('latency p99 (worst minute), maximum', ({ latency }) =>
         toMilliseconds(latency.worstP99, latency.max),
       ),
       toRow('heap and buffers, growth per hour', (_, list) => each(list, ({ memory }) => toSlope(memory))),
       toRow('RSS, growth per hour (not judged)', (_, list) => each(list, ({ rss }) => toSlope(rss))),
-      toRow('descriptors, first and last quarter', (_, list) =>
+      toRow('descriptors, first → last quarter', (_, list) =>
         each(list, ({ counts: { descriptors } }) => `${descriptors.before} → ${descriptors.after}`),
       ),
-      toRow('session rows at the end (live; most before pruning)', ({ rows }) =>
+      toRow('session rows at the end (live; maximum before pruning)', ({ rows }) =>
         rows === null ? '' : `${rows.sessions} (${rows.liveSessions}; ${rows.mostSessions})`,
       ),
     ],

@@ -2,7 +2,7 @@
 // style sheet shows one.
 const DARK = /@media \(prefers-color-scheme: dark\) \{([^]*?)\n {2}\}/
 
-/** A chart in light and in dark colours. An image loads no fonts, so the site's own is put into it. */
+/** Splits a chart into a light and a dark version. Images cannot load fonts, so this embeds the site's font. */
 export function splitChart(svg, font) {
   if (!DARK.test(svg)) throw new Error('The chart has no dark colours')
   const url = `data:font/woff2;base64,${font.toString('base64')}`

@@ -86,7 +86,7 @@ test('a run that is too short says nothing about memory', () => {
   const result = soak({ minutes: 60, heap: growBy(50) })
   expect(result.processes[0]!.memory.verdict).toBe('too short to judge')
   expect(result.failures).toEqual([])
-  expect(toSection(result)).toContain('The run was too short to judge its memory.')
+  expect(toSection(result)).toContain('The run was too short to judge memory.')
 })
 
 test('RSS is shown and not judged', () => {

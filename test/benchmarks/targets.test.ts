@@ -14,7 +14,7 @@ const koa = toKoa({ bare: [96, 92, 88], tokenlib: [100, 100, 100] })
 
 test('a target is held against the median of the ratios of all rounds', () => {
   expect(judgeTargets(koa)).toEqual([
-    { measure: 'Koa, against bare', target: 0.92, measured: 0.92, low: 0.9, high: 0.94, isMet: true },
+    { measure: 'Koa vs. bare route', target: 0.92, measured: 0.92, low: 0.9, high: 0.94, isMet: true },
   ])
 })
 
@@ -31,9 +31,9 @@ test('the table has a row for each verdict, and a sentence counts them', () => {
   const verdicts = judgeTargets(koa)
   expect(toTable(verdicts)).toBe(
     [
-      '| Measure           | Measured | Spread      | At least | Met |',
-      '| ----------------- | -------- | ----------- | -------- | --- |',
-      '| Koa, against bare | 0.92     | 0.90 – 0.94 | 0.92     | yes |',
+      '| Measure            | Measured | Spread      | At least | Met |',
+      '| ------------------ | -------- | ----------- | -------- | --- |',
+      '| Koa vs. bare route | 0.92     | 0.90 – 0.94 | 0.92     | yes |',
     ].join('\n'),
   )
   expect(countMet([...verdicts, { ...verdicts[0]!, isMet: false }])).toBe('1 of 2 targets met.')

@@ -25,7 +25,7 @@ import { BARE_ANSWER } from './bare-answer.js'
 export const nestOnExpress = {
   bare: () => serve({ controllers: [createBareController()] }),
 
-  // The steps of Nest that ours takes too: a guard that returns a promise, and a parameter that goes through a pipe.
+  // The Nest steps that tokenlib also takes: a guard that returns a promise, and a parameter with a pipe.
   empty() {
     class EmptyController {
       me() {

@@ -170,12 +170,12 @@ export const NOT_IN_OTHER_TOKENS: readonly string[] = [
   'remember',
 ]
 
-// The prototype of claims, as in the core.
+// Claims have an empty prototype, as in the core.
 const EMPTY_PROTOTYPE: object = Object.freeze(Object.create(null) as object)
 
 /** The claims without a special meaning in our tokens. */
 export function copyOthers(claims: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  // Without the setter of Object.prototype, `__proto__` is a claim like any other.
+  // Without the `Object.prototype` setter, `__proto__` is a claim like any other.
   const others: Record<string, unknown> = { __proto__: EMPTY_PROTOTYPE }
   for (const name of Object.keys(claims)) if (!OWN_CLAIMS.has(name)) others[name] = claims[name]
   return others

@@ -142,7 +142,7 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
   const freshFor = options.freshFor === undefined ? null : parseDuration(options.freshFor)
   const audience = [options.audience].flat()
   const needed = ['exp', 'iat', ...(profile === 'at+jwt' ? AT_JWT_CLAIMS : []), ...requiredClaims]
-  // If tokens must have an id, none is created.
+  // If tokens must have an id, do not create one.
   const hasIds = needed.includes('jti')
 
   const trusted: ConfiguredIssuer = {
@@ -250,5 +250,5 @@ export function toTokenId({ signingInput }: CompactJws): string {
     : hash('sha256', signingInput, 'base64url')
 }
 
-// Takes half as long as `createHash`, but is not in Deno before 2.2.
+// Takes half as long as `createHash`, but Deno has it only since 2.2.
 const { hash } = crypto as { readonly hash?: typeof crypto.hash }

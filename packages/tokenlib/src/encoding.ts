@@ -114,7 +114,7 @@ export function isWithinJsonLimits(text: string, maxCommas: number = MAX_JSON_CO
   return (text.length <= maxCommas && hasFewOpenings(text)) || countMembers(text, maxCommas) !== null
 }
 
-// Whether a text has no more opening brackets than levels are allowed, in strings or not: true of most claims.
+// Whether a text has at most as many opening brackets as levels are allowed, counting those in strings: true of most claims.
 function hasFewOpenings(text: string): boolean {
   let left = MAX_JSON_DEPTH
   for (let at = text.indexOf('{'); at >= 0; at = text.indexOf('{', at + 1)) if (--left < 0) return false

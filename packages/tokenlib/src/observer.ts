@@ -141,7 +141,7 @@ function guard(observer: TokenObserver): Required<TokenObserver> {
       emitWarning(`An observer of tokenlib failed: ${describeThrown(error)}`, 'TokenObserverWarning')
     hasWarned = true
   }
-  // An async function fits the types: nobody else would handle its rejection, which would end the process.
+  // An async function fits the types. Without a handler, its rejection would end the process.
   const watch = (value: unknown): void => {
     if (isPromise(value)) Promise.resolve(value).then(undefined, warn)
   }
@@ -156,7 +156,7 @@ function guard(observer: TokenObserver): Required<TokenObserver> {
     }
   }
   return {
-    // Without a closure, since it runs for every request.
+    // No closure: this runs for every request.
     onCheck(check) {
       try {
         watch(observer.onCheck?.(check))

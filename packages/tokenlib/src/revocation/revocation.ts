@@ -153,7 +153,8 @@ const keysBySigner = new WeakMap<
   Pick<RevocableIds, 'source'> & { keys: RevocationKey[] }
 >()
 
-// The keys that all tokens of one source and signer share. The ids of another issuer are digests, which take long to make.
+// The keys that all tokens of one source and signer share. They are remembered, because the ids of another issuer are
+// digests, which are slow to compute.
 function sharedKeys({ kids, source }: RevocableIds): readonly RevocationKey[] {
   const known = keysBySigner.get(kids)
   if (known?.source === source) return known.keys

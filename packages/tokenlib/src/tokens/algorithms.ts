@@ -142,7 +142,7 @@ export function isSignature(boundKey: BoundKey, input: string, encoded: string):
 function verifyWith(spec: PublicKeySpec, key: KeyObject, input: string, signature: Buffer): boolean {
   switch (spec.family) {
     case 'rsa':
-      // Not `verify`, which takes longer and needs the bytes of the input.
+      // Not `verify`, which is slower and needs the input as bytes.
       return createVerify(spec.hash).update(input).verify(key, signature)
     case 'rsa-pss':
       return verifyWithOptions(spec.hash, Buffer.from(input), key, PSS, signature)

@@ -29,9 +29,9 @@ export function createId(random: RandomBytes): string {
 /** An id of 128 bits: a moment in epoch milliseconds (48 bits, big-endian), then 80 random bits. */
 export function createTimedId(at: number, random: RandomBytes): string {
   const bytes = random(10)
-  // Fewer would leave some of the id before.
-  if (bytes.length !== 10) throw new TypeError('randomBytes must return as many bytes as it is asked for')
-  // Not `toTimedId`, which converts twice.
+  // With fewer bytes, part of the previous id would remain.
+  if (bytes.length !== 10) throw new TypeError('randomBytes must return the requested number of bytes')
+  // Not `toTimedId`, which encodes twice.
   idBytes.set(bytes, 6)
   idBytes.writeUIntBE(at, 0, 6)
   return idBytes.toString('base64url')
@@ -81,24 +81,24 @@ export function readTokenStart({ sid, jti, iat }: Pick<StandardClaims, 'sid' | '
 const LENGTH = 22
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 
-// For every code unit there is, so that none needs to be checked before. Every check of a new token reads ids.
+// One entry per code unit, so none needs a range check first. Every check of a new token reads ids.
 const DIGITS = new Int8Array(0x1_00_00).fill(-1)
 for (let digit = 0; digit < ALPHABET.length; digit++) DIGITS[ALPHABET.charCodeAt(digit)] = digit
 
-// Not as a method: once a class extends `String`, as one of ioredis 6 does, V8 looks up methods of texts at every call, and
-// reading an id takes five times as long.
+// Not called as a method: once a class extends `String`, as one in ioredis 6 does, V8 looks up string methods on every
+// call, and reading an id takes five times as long.
 // oxlint-disable-next-line typescript/unbound-method -- `call` is bound to it, and passes the text as `this`
 const charCodeAt = Function.prototype.call.bind(String.prototype.charCodeAt) as (
   text: string,
   at: number,
 ) => number
 
-/** The words that were read last, big-endian: one array for all, valid until the next call. */
+/** The words of the id that was read last, big-endian. All calls share this array: it is valid until the next call. */
 export const idWords: Int32Array = new Int32Array(4)
 
 const idBytes = Buffer.alloc(16)
 
-/** Reads words 0 and 1 of an id of 128 bits in base64url; `false` for any other text. */
+/** Reads words 0 and 1 of a 128-bit id in base64url. Returns `false` for any other text. */
 export function readIdHead(id: string): boolean {
   if (id.length !== LENGTH) return false
   const first = readFive(id, 0)
@@ -109,7 +109,7 @@ export function readIdHead(id: string): boolean {
   return (first | second | shared) >= 0
 }
 
-/** Reads words 2 and 3, which are enough to tell that an id is not there; `false` for any other text. */
+/** Reads words 2 and 3, which are enough to tell that an id is absent. Returns `false` for any other text. */
 export function readIdTail(id: string): boolean {
   if (id.length !== LENGTH) return false
   const shared = readDigit(id, 10)
@@ -118,11 +118,11 @@ export function readIdTail(id: string): boolean {
   const last = readDigit(id, 21)
   idWords[2] = (shared << 30) | third
   idWords[3] = (fourth << 2) | (last >> 4)
-  // RFC 4648 §3.5: of the last digit four bits are too much, and must be zero.
+  // RFC 4648 §3.5: the last digit has four unused bits, which must be zero.
   return (shared | third | fourth | last) >= 0 && (last & 15) === 0
 }
 
-/** The id of four words. */
+/** Converts four words to an id. */
 export function toId(w0: number, w1: number, w2: number, w3: number): string {
   idBytes.writeInt32BE(w0, 0)
   idBytes.writeInt32BE(w1, 4)
@@ -131,7 +131,7 @@ export function toId(w0: number, w1: number, w2: number, w3: number): string {
   return idBytes.toString('base64url')
 }
 
-// 30 bits, or a negative number.
+// 30 bits, or a negative number if a digit is invalid.
 function readFive(id: string, at: number): number {
   const a = readDigit(id, at)
   const b = readDigit(id, at + 1)

@@ -106,7 +106,7 @@ export function createRevocationCopy(
   // Whether the table took it; a key that it has is nowhere else.
   const mergeIntoTable = (entries: KindEntries, { kind, id, until }: Revocation, now: number): boolean => {
     const { map } = entries
-    // An empty map would hash the id all the same, which takes longer than the rest.
+    // Even an empty map hashes the id, which takes longer than the rest.
     const known = map.size === 0 ? undefined : map.get(id)
     const latest = toKeptUntil(Math.max(until, known?.until ?? 0))
     const hasChanged = (entries.table ??= createRevocationTable()).put(id, latest, now)

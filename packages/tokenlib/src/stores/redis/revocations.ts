@@ -102,7 +102,7 @@ export async function readFeed(namespace: Namespace, after: Position | null): Pr
   let entries: readonly Revocation[] | null = null
   return {
     ...page,
-    // Read when somebody looks at them: a reader that asks for the next page first keeps the server busy meanwhile.
+    // Parsed on first access: a reader that requests the next page first parses while the server prepares it.
     get entries() {
       return (entries ??= readEntries(JSON.parse(String(members)) as string[], String(values).split(',')))
     },
@@ -147,8 +147,8 @@ function readPosition(position: Position): string[] {
  *
  * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
  *
- * Answers with the position and 'more', 'end' or 'reset'; then the members as one JSON text, and their values as another
- * with commas, '' for those that the server has dropped. Clients need ten times as long for a list of as many texts.
+ * Returns the position and 'more', 'end' or 'reset', then the members as one JSON text and their values as one
+ * comma-separated text. A value that the server has dropped is ''. Clients would need ten times as long to read a list.
  */
 const FEED: Script = createScript(
   BEGIN,

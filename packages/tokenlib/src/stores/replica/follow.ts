@@ -137,7 +137,7 @@ export function createFollower(options: FollowerOptions): Follower {
         answer.catch(() => undefined)
       }
       if (isReset) continue
-      // Receiving a page took its time, and a store in memory answers without a pause of its own.
+      // Receiving a page takes time, and a memory store answers without yielding to the event loop.
       if (page.more) await nextTurn()
       const entries = readEntries(page)
       await merge(entries)
