@@ -45,6 +45,9 @@ const OPTIONS: OptionKinds<RedisStoreOptions> = {
  */
 export function createRedisStore(client: RedisClient, options: RedisStoreOptions = {}): RevocationStore {
   const parsed = parseOptions('createRedisStore()', options, OPTIONS)
+  // A class in ioredis 6 extends `String`. After that, V8 looks up string methods on every call, in the whole process, until
+  // something is stored in an object that inherits from `String.prototype`.
+  ;(Object.create(String.prototype) as { isFast?: boolean }).isFast = true
   const { namespace: name = 'tokenlib', allowVolatile = false, onWarning: warn = warnOfRedis, clock } = parsed
   const send = createSend(client)
   const losses = createLossReporter('Redis', warn)

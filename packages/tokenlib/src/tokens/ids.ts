@@ -85,14 +85,6 @@ const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 const DIGITS = new Int8Array(0x1_00_00).fill(-1)
 for (let digit = 0; digit < ALPHABET.length; digit++) DIGITS[ALPHABET.charCodeAt(digit)] = digit
 
-// Not called as a method: once a class extends `String`, as one in ioredis 6 does, V8 looks up string methods on every
-// call, and reading an id takes five times as long.
-// oxlint-disable-next-line typescript/unbound-method -- `call` is bound to it, and passes the text as `this`
-const charCodeAt = Function.prototype.call.bind(String.prototype.charCodeAt) as (
-  text: string,
-  at: number,
-) => number
-
 /** The words of the id that was read last, big-endian. All calls share this array: it is valid until the next call. */
 export const idWords: Int32Array = new Int32Array(4)
 
@@ -142,5 +134,5 @@ function readFive(id: string, at: number): number {
 }
 
 function readDigit(id: string, at: number): number {
-  return DIGITS[charCodeAt(id, at)] as number
+  return DIGITS[id.charCodeAt(at)] as number
 }
