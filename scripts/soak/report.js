@@ -83,8 +83,9 @@ function listFailures({ errorCount, errors }, processes, stores) {
   const refusals = errors.filter(({ message }) => message.includes('503 REVOCATION_UNAVAILABLE')).length
   return [
     ...(errorCount > 0
-      ? [`${errorCount} wrong answers or other errors, ${refusals} of them REVOCATION_UNAVAILABLE`]
+      ? [`${errorCount} errors; ${refusals} of the first ${errors.length} are REVOCATION_UNAVAILABLE`]
       : []),
+    ...(processes.some(({ series }) => series.length > 0) ? [] : ['there are no samples of memory']),
     ...processes
       .filter(({ memory }) => memory.verdict === 'growing')
       .map(({ name, memory }) => `${name}: memory grows by ${toSlope(memory)} per hour`),

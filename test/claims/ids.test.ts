@@ -23,6 +23,17 @@ test.each([0, 9, 11])('a source that returns %i bytes instead of ten makes no ti
   expect(() => createTimedId(ms, () => new Uint8Array(size))).toThrow(TypeError)
 })
 
+test.each(['0123456789', { length: 10 }])(
+  'a source that returns %j instead of bytes makes no timed id',
+  (given) => {
+    expect(() => createTimedId(ms, () => given as unknown as Uint8Array)).toThrow(TypeError)
+  },
+)
+
+test('a moment of 48 bits is read as it is', () => {
+  for (const at of [0, 2 ** 31, 2 ** 47, 2 ** 48 - 1]) expect(readTimedId(idAt(at))).toBe(at)
+})
+
 test.each(['', 'short', 'x'.repeat(21), 'x'.repeat(23), '!'.repeat(22), `${'A'.repeat(21)}B`])(
   '%j is no timed id',
   (id) => expect(readTimedId(id)).toBeNull(),

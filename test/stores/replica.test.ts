@@ -174,6 +174,25 @@ test('the next page is asked for before the entries of a page are read', async (
   expect(await replica.lookup(key('a'))).toEqual([FOREVER])
 })
 
+test('a page whose entries cannot be read is asked for again', async () => {
+  const inner = createMemoryStore()
+  const faulty = createFaulty(inner)
+  const replica = await open(faulty.store)
+  let hasFailed = false
+  faulty.onFeed = async (read) => {
+    const page = await read()
+    if (hasFailed || page.entries.length === 0) return page
+    const fail = (): never => {
+      hasFailed = true
+      throw new Error('unreadable')
+    }
+    return Object.defineProperty({ ...page }, 'entries', { get: fail })
+  }
+  await inner.revoke([{ kind: 'token', id: 'a', notBefore: FOREVER, until: Date.now() + HOUR }])
+  await vi.waitFor(async () => expect(await replica.lookup(key('a'))).toEqual([FOREVER]), 5000)
+  expect(hasFailed).toBe(true)
+})
+
 test('a page without entries fails the read, and nothing is accepted', async () => {
   const faulty = createFaulty()
   faulty.onFeed = async (read) => ({ ...(await read()), entries: null as never })

@@ -30,7 +30,7 @@ export function createId(random: RandomBytes): string {
 export function createTimedId(at: number, random: RandomBytes): string {
   const bytes = random(10)
   // With fewer bytes, part of the previous id would remain.
-  if (bytes.length !== 10) throw new TypeError('randomBytes must return the requested number of bytes')
+  if (bytes.byteLength !== 10) throw new TypeError('randomBytes must return the requested number of bytes')
   // Not `toTimedId`, which encodes twice.
   idBytes.set(bytes, 6)
   idBytes.writeUIntBE(at, 0, 6)

@@ -109,12 +109,15 @@ export async function readFeed(namespace: Namespace, after: Position | null): Pr
   }
 }
 
+// What the script sends for an entry that the server has dropped.
+const DROPPED = '-'
+
 function readEntries(members: readonly string[], values: readonly string[]): readonly Revocation[] {
   if (members.length !== values.length) throw new Error('The feed of the Redis store is damaged')
   const entries: Revocation[] = []
   for (const [at, member] of members.entries()) {
     const value = values[at] as string
-    if (value === '') continue
+    if (value === DROPPED) continue
     const { kind, id } = fromMember(member)
     const { notBefore, until } = readEntry(value)
     entries.push({ kind, id, notBefore, until })
@@ -148,7 +151,8 @@ function readPosition(position: Position): string[] {
  * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
  *
  * Returns the position and 'more', 'end' or 'reset', then the members as one JSON text and their values as one
- * comma-separated text. A value that the server has dropped is ''. Clients would need ten times as long to read a list.
+ * comma-separated text. A value that the server has dropped is '-'. One that would break this text is '?', which revokes
+ * for ever, like any value that we did not write. Clients would need ten times as long to read a list.
  */
 const FEED: Script = createScript(
   BEGIN,
@@ -178,7 +182,11 @@ local prefix, keys = base .. 'r:', {}
 for at, member in ipairs(members) do keys[at] = prefix .. member end
 local values = fetch(keys)
 for at, value in ipairs(values) do
-  if not value then values[at] = '' end
+  if not value then
+    values[at] = '-'
+  elseif value == '-' or string.find(value, ',', 1, true) then
+    values[at] = '?'
+  end
 end
 page[6], page[7] = cjson.encode(members), table.concat(values, ',')
 return page
