@@ -19,11 +19,10 @@ async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1')
   try {
     await once(server, 'listening')
+    return true
   } catch {
     return false
+  } finally {
+    server.close()
   }
-  // Until it has closed, the port is taken by this very check.
-  server.close()
-  await once(server, 'close')
-  return true
 }
