@@ -1,3 +1,4 @@
+import { executionAsyncResource } from 'node:async_hooks'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 
@@ -42,6 +43,11 @@ export async function startChild(script, setUp, nodeOptions = []) {
   }
 }
 
+// V8 forgets the shape of objects when a full garbage collection finds none of them. Where that hits the objects of
+// `process.nextTick`, Node creates them on a slow path from then on, and every request takes longer by as much as our
+// check. Which processes it hits is chance, so every process keeps one such object.
+const kept = []
+
 /**
  * The other side: sets up with the first message, then answers the rest one by one. Ends with its parent.
  *
@@ -49,6 +55,7 @@ export async function startChild(script, setUp, nodeOptions = []) {
  * @param {(setUp: SetUp) => Promise<{ ready: unknown, answer?: (question: Question) => unknown }>} begin
  */
 export function serveParent(begin) {
+  process.nextTick(() => kept.push(executionAsyncResource()))
   process.on('disconnect', () => process.exit())
   let answer = async (setUp) => {
     const begun = await begin(setUp)

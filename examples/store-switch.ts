@@ -50,5 +50,5 @@ export function createStoreSwitch(given: RevocationStore): StoreSwitch {
 
 type Call = (...args: unknown[]) => Promise<unknown>
 
-// `createLookup` and `readVersion` answer at once, and are left out: every check is a call that can be refused.
-const UNGUARDED = ['createLookup', 'readVersion', 'sessions', 'watch', 'replica', 'close']
+// `isRevokedNow` and `readVersion` answer at once, and are left out: every check is a call that can be refused.
+const UNGUARDED = ['isRevokedNow', 'readVersion', 'sessions', 'watch', 'replica', 'close']

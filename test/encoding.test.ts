@@ -25,6 +25,16 @@ describe('base64url', () => {
     ['a length no bytes have', 'eyJhI'],
   ])('%s is no canonical spelling', (_, text) => {
     expect(readBase64url(text)).toBeNull()
+    expect(readBase64urlText(text)).toBeNull()
+  })
+
+  test('texts of every length are read, in any alphabet and beyond the scratch buffer', () => {
+    for (const unit of ['a', 'ü', '€', '😀', '\0', '\uFFFD']) {
+      for (const count of [0, 1, 2, 3, 4, 5, 6, 7, 100, 4096, 9000]) {
+        const text = unit.repeat(count)
+        expect(readBase64urlText(toBase64url(text))).toBe(text)
+      }
+    }
   })
 
   test('every alternate last character of a segment is refused', () => {

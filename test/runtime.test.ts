@@ -31,7 +31,7 @@ test('a callback that does not answer is refused by the deadline also where time
 
 test('so is a store that does not answer', async () => {
   makeTimersNumbers()
-  const { createLookup: _, ...store } = createMemoryStore()
+  const { isRevokedNow: _, ...store } = createMemoryStore()
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_REVOCATION_TIMEOUT: '5ms' })
   const tokens = new TokenManager({ config, store: defineStore({ ...store, lookup: never }) })
   await tokens.ready()

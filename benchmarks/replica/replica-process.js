@@ -31,8 +31,7 @@ serveParent(async (/** @type {ReplicaSetUp} */ { place, bound, watchesTurns }) =
   replica.replica.subscribe((entries) => {
     const at = now()
     for (const { kind, id } of entries) {
-      if (!replica.createLookup([{ kind, id }], 1)())
-        throw new Error('An entry has arrived and is not refused')
+      if (!replica.isRevokedNow([{ kind, id }], 1)) throw new Error('An entry has arrived and is not refused')
       if (!arrivals.has(id)) arrivals.set(id, at)
     }
   })

@@ -28,7 +28,7 @@ export async function logIn(
   }
   const store: RevocationStore = {
     ...memory,
-    createLookup: undefined as never,
+    isRevokedNow: undefined as never,
     async lookup(keys, options) {
       assertThere()
       return memory.lookup(keys, options)

@@ -303,8 +303,8 @@ describe('no authority is remembered', () => {
 describe('a store around another one', () => {
   test.each<[string, (store: RevocationStore) => Partial<RevocationStore>, string]>([
     ['replaces `lookup`', () => ({ lookup: async (keys) => keys.map(() => NOW * 2000) }), 'TOKEN_REVOKED'],
-    ['has no `createLookup`', () => ({ createLookup: undefined as never }), 'ok'],
-    ['has another `createLookup`', () => ({ createLookup: () => () => false }), 'ok'],
+    ['has no `isRevokedNow`', () => ({ isRevokedNow: undefined as never }), 'ok'],
+    ['has another `isRevokedNow`', () => ({ isRevokedNow: () => false }), 'ok'],
   ])('that %s is asked by `lookup`', async (_what, change, outcome) => {
     const clock = createClock()
     const memory = createMemoryStore({ clock })
@@ -326,30 +326,29 @@ test('a store that is defined around another one, with a `lookup` of its own, is
   expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
 })
 
-test('a `createLookup` that is no function is a mistake', () => {
-  const create = () => defineStore({ ...createMemoryStore(), createLookup: true as never })
+test('an `isRevokedNow` that is no function is a mistake', () => {
+  const create = () => defineStore({ ...createMemoryStore(), isRevokedNow: true as never })
   expect(create).toThrow(ConfigurationError)
 })
 
-test('a prepared lookup is made as a method of its store', async () => {
+test('`isRevokedNow` is called as a method of its store', async () => {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
   const store = defineStore({
     ...memory,
-    createLookup(this: RevocationStore) {
-      const { prune } = this
-      return () => prune !== memory.prune
+    isRevokedNow(this: RevocationStore) {
+      return this.prune !== memory.prune
     },
   })
   const { tokens, create } = createLane({ clock, store })
   expect(await ask(tokens.accessTokenRequired, bearer(await create()))).toEqual(PASSES)
 })
 
-test('a prepared lookup that answers neither `true` nor `false` says nothing', async () => {
+test('an `isRevokedNow` that answers neither `true` nor `false` says nothing', async () => {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
   const lookup: RevocationStore['lookup'] = async (keys) => keys.map(() => NOW * 2000)
-  const store = defineStore({ ...memory, lookup, createLookup: () => () => undefined as never })
+  const store = defineStore({ ...memory, lookup, isRevokedNow: () => undefined as never })
   const { tokens, learn } = createLane({ clock, store })
   const token = tokens.createAccessToken({ uid: 'ada' })
   for (let times = 0; times < 2; times++) await learn(token).catch(() => undefined)

@@ -34,7 +34,7 @@ function createSetting({ config = {}, wrap = (store) => store }: Given = {}) {
   const assertUp = (): void => {
     if (state.isDown) throw new Error('ECONNREFUSED')
   }
-  const { sessions, createLookup: _, ...others } = store
+  const { sessions, isRevokedNow: _, ...others } = store
   const counted: RevocationStore = {
     ...others,
     async lookup(keys, options) {

@@ -7,7 +7,7 @@ import { SECRET } from '../helpers/manager.js'
 const members = (): RevocationStore => ({ ...createMemoryStore() })
 
 test('a store is the object that was given, and a manager takes it', () => {
-  const { createLookup: _, ...store } = members()
+  const { isRevokedNow: _, ...store } = members()
   expect(defineStore(store)).toBe(store)
   const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
   expect(() => new TokenManager({ config, store: defineStore(store) })).not.toThrow()
@@ -44,7 +44,7 @@ describe('what is not a store is a ConfigurationError that names the member', ()
       (store) => ({ ...store, sessions: { ...store.sessions, gett() {} } }),
       /"gett".*"get"/,
     ],
-    ['a createLookup that is no function', (store) => ({ ...store, createLookup: 5 }), /createLookup/],
+    ['an isRevokedNow that is no function', (store) => ({ ...store, isRevokedNow: 5 }), /isRevokedNow/],
   ])('%s', (_what, change, text) => {
     const define = () => defineStore(change(members()) as RevocationStore)
     expect(define).toThrow(ConfigurationError)

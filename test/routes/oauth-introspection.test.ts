@@ -142,7 +142,7 @@ describe('a store that is gone leaves open whether a token is good', () => {
     const fails = async (): Promise<never> => Promise.reject(new Error('ECONNREFUSED'))
     const broken = {
       ...store,
-      createLookup: undefined,
+      isRevokedNow: undefined,
       ...(method === 'lookup' && { lookup: fails }),
       sessions: { ...store.sessions!, ...(method === 'get' && { get: fails }) },
     }

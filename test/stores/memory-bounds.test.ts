@@ -41,7 +41,7 @@ test('what is held stays bounded by what is alive, without anybody pruning', asy
 
 test('a store that is closed answers nothing', async () => {
   const store = createMemoryStore()
-  const isRevoked = store.createLookup?.([entry('a', 0)], 0) ?? (() => true)
+  const isRevoked = () => store.isRevokedNow?.([entry('a', 0)], 0)
   await store.revoke([entry('a', FOREVER)])
   await store.close()
   expect(isRevoked).toThrow(/closed/)

@@ -76,7 +76,7 @@ export function token(id: string): Revocation {
 
 /** Whether each of these tokens is revoked, at once. */
 export function isRevoked(store: RevocationStore, ...ids: readonly string[]): readonly boolean[] {
-  return ids.map((id) => store.createLookup?.([token(id)], 0)() ?? false)
+  return ids.map((id) => store.isRevokedNow?.([token(id)], 0) ?? false)
 }
 
 // Node 22.13 and later.

@@ -30,7 +30,7 @@ describe('a SQLite store whose data is', () => {
   }
   const operations: Readonly<Record<string, (store: RevocationStore) => unknown>> = {
     lookup: (store) => store.lookup([token('a')]),
-    'a prepared lookup': (store) => store.createLookup?.([token('a')], 0)(),
+    'a synchronous check': (store) => store.isRevokedNow?.([token('a')], 0),
     revoke: (store) => store.revoke([]),
     feed: (store) => store.feed(null, { waitMs: 0 }),
     prune: (store) => store.prune(1),

@@ -108,8 +108,8 @@ const readCoarse = (): number => coarse
     changes: [
       {
         file: REPLICA,
-        from: 'copy.createLookup(keys, start)',
-        to: 'copy.createLookup(keys, Math.floor(start / 1000) * 1000)',
+        from: 'copy.isRevokedNow(keys, start)',
+        to: 'copy.isRevokedNow(keys, Math.floor(start / 1000) * 1000)',
       },
     ],
   },
@@ -118,8 +118,8 @@ const readCoarse = (): number => coarse
     changes: [
       {
         file: REPLICA,
-        from: 'copy.createLookup(keys, start)',
-        to: 'copy.createLookup(keys, systemClock() + 60_000)',
+        from: 'copy.isRevokedNow(keys, start)',
+        to: 'copy.isRevokedNow(keys, systemClock() + 60_000)',
       },
     ],
   },

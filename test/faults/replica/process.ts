@@ -64,7 +64,6 @@ async function run(options: ProcessOptions): Promise<void> {
   const store = replicate(logReads(shared, log), { bound: `${boundMs}ms`, whenStale: options.whenStale })
   const mayAsk = options.whenStale === 'ask' ? ({ mayAsk: true } as const) : {}
   const known: Known[] = []
-  const lookups = new Map<string, () => boolean>()
   const underWay = new Set<Promise<void>>()
   let isResting = false
   let isReady = false
@@ -76,15 +75,10 @@ async function run(options: ProcessOptions): Promise<void> {
   }
 
   const checkNow = (key: string, start: number, given: Partial<Operation> = {}): OperationResult => {
-    const found = lookups.get(`${key} ${start}`)
-    const lookup = found ?? store.createLookup?.(toKeys(key), start)
-    // Some are kept for long, as those of cached tokens are.
-    if (found === undefined && lookup !== undefined && lookups.size < 5000)
-      lookups.set(`${key} ${start}`, lookup)
     const t0 = machineMs()
     let result: OperationResult
     try {
-      result = lookup?.() === true ? 'revoked' : 'valid'
+      result = store.isRevokedNow?.(toKeys(key), start) === true ? 'revoked' : 'valid'
     } catch {
       result = 'unavailable'
     }

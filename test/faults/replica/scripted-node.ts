@@ -59,7 +59,7 @@ export async function startNodeOn(
     const t0 = machineMs()
     let result: OperationResult
     try {
-      result = store.createLookup?.(toKeys(key), start)() === true ? 'revoked' : 'valid'
+      result = store.isRevokedNow?.(toKeys(key), start) === true ? 'revoked' : 'valid'
     } catch {
       result = 'unavailable'
     }

@@ -155,7 +155,7 @@ async function tryDeadline() {
 }
 
 function createSilent() {
-  const { createLookup: _, ...store } = createMemoryStore()
+  const { isRevokedNow: _, ...store } = createMemoryStore()
   return createManager(
     { JWT_REVOCATION_TIMEOUT: '50ms' },
     { store: defineStore({ ...store, lookup: never }), clock: () => Date.now() },

@@ -240,20 +240,18 @@ export function createRecentTokens<Value>(size: number, prefix: string): RecentT
     young.set(key, entry)
   }
 
-  const find = (text: string, name: 'token' | 'header'): Value | undefined => {
+  const find = (text: string, isHeader: boolean): Value | undefined => {
     const key = toKey(text)
     const recent = young.get(key)
-    if (recent !== undefined) return recent[name] === text ? recent.value : undefined
-    const known = old.get(key)
-    if (known?.[name] !== text) return undefined
-    old.delete(key)
-    add(key, known)
-    return known.value
+    const entry = recent ?? old.get(key)
+    if (entry === undefined || text !== (isHeader ? entry.header : entry.token)) return undefined
+    if (recent === undefined && old.delete(key)) add(key, entry)
+    return entry.value
   }
 
   return {
-    get: (token) => find(token, 'token'),
-    getByHeader: (header) => find(header, 'header'),
+    get: (token) => find(token, false),
+    getByHeader: (header) => find(header, true),
     set(token, value) {
       // Flat copies: a token is a part of a header, with cookies one of kilobytes, and a flat text compares fastest.
       add(toKey(token), { token: copyText(token), header: copyText(prefix + token), value })

@@ -13,7 +13,7 @@ import { createRevoker, type Revoker, toName } from './revoker.js'
 import {
   assertStore,
   type LookupOptions,
-  readCreateLookup,
+  readIsRevokedNow,
   type ReplicaState,
   type RevocationStore,
 } from './store.js'
@@ -65,7 +65,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   const watchers = createWatchers(replica)
   const revoker = createRevoker(client, store, rules, watchers.notify)
   const { deferred } = revoker
-  const createLookup = readCreateLookup(store)
+  const isRevokedNow = readIsRevokedNow(store)
   const definedLookup = store.lookup
   let closing: Promise<void> | null = null
 
@@ -73,7 +73,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     if (token.lookup) return token.lookup
     const { start, end } = token.source.lifeOf(token.payload)
     const lifetime = end === null ? FOREVER : addDuration(end - start, retentionMs)
-    const lookup = { keys: revocationKeys(token), start, lifetime, isRevokedNow: null }
+    const lookup = { keys: revocationKeys(token), start, lifetime }
     if (token.lookup === null) token.lookup = lookup
     return lookup
   }
@@ -81,13 +81,12 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
   // Whether a token is revoked, or `null` if only `lookup` can tell.
   const readNow = (token: RevocableToken): boolean | null => {
     // A replaced `lookup` may know more. While a longer lifetime is not announced yet, calls must reach the store.
-    if (createLookup === undefined || store.lookup !== definedLookup) return null
+    if (isRevokedNow === undefined || store.lookup !== definedLookup) return null
     if (lifetimes.prepared < lifetimes.longest) return null
     try {
-      const lookup = lookupOf(token)
-      if (lookup.lifetime > lifetimes.prepared) return null
-      lookup.isRevokedNow ??= createLookup.call(store, lookup.keys, lookup.start)
-      const answer = lookup.isRevokedNow()
+      const { keys, start, lifetime } = lookupOf(token)
+      if (lifetime > lifetimes.prepared) return null
+      const answer: unknown = isRevokedNow.call(store, keys, start)
       return typeof answer === 'boolean' ? answer : null
     } catch {
       return null

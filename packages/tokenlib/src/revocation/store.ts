@@ -143,12 +143,12 @@ export interface RevocationStore {
   /** An existing entry counts, whatever its `until`. */
   readonly lookup: (keys: readonly RevocationKey[], options?: LookupOptions) => Promise<LookupAnswer>
   /**
-   * For a store that can answer synchronously; others leave it out. The result says whether one of the keys revokes a token
-   * that started at `start` (epoch milliseconds; a tie counts as revoked). A remembered token keeps this function, and every
-   * request with the token calls it. It agrees with `lookup` at any time, and throws when it cannot tell, for example because
-   * the store is closed. It is used only with the `lookup` that it was defined with, not with one that replaced it.
+   * For a store that can answer synchronously; others leave it out. Whether one of the keys revokes a token that started at
+   * `start` (epoch milliseconds; a tie counts as revoked). It agrees with `lookup` at any time, and throws when it cannot
+   * tell, for example because the store is closed. It is used only with the `lookup` that it was defined with, not with one
+   * that replaced it.
    */
-  readonly createLookup?: (keys: readonly RevocationKey[], start: number) => () => boolean
+  readonly isRevokedNow?: (keys: readonly RevocationKey[], start: number) => boolean
   /** Every entry that changed after a position; after `null`, every entry. */
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
   /**
@@ -183,7 +183,7 @@ const STORE_MEMBERS: Readonly<Record<keyof RevocationStore, boolean>> = {
   revoke: true,
   claim: true,
   lookup: true,
-  createLookup: false,
+  isRevokedNow: false,
   feed: true,
   restore: false,
   watch: false,
@@ -213,21 +213,21 @@ export function defineStore<Store extends RevocationStore>(store: Store): Store 
   assertStore(store)
   assertKnownMembers('store', store, STORE_MEMBERS)
   if (store.sessions !== undefined) assertKnownMembers('sessions', store.sessions, SESSION_MEMBERS)
-  const { lookup, createLookup } = store
-  if (createLookup === undefined) return store
-  if (typeof createLookup !== 'function') throw new ConfigurationError('createLookup must be a function')
-  // Only the first time: a store around this one, with a `lookup` of its own, has this `createLookup` too.
-  if (!lookupsOf.has(createLookup)) lookupsOf.set(createLookup, lookup)
+  const { lookup, isRevokedNow } = store
+  if (isRevokedNow === undefined) return store
+  if (typeof isRevokedNow !== 'function') throw new ConfigurationError('isRevokedNow must be a function')
+  // Only the first time: a store around this one, with a `lookup` of its own, has this `isRevokedNow` too.
+  if (!lookupsOf.has(isRevokedNow)) lookupsOf.set(isRevokedNow, lookup)
   return store
 }
 
-// The `lookup` that each `createLookup` was defined with.
-const lookupsOf = new WeakMap<NonNullable<RevocationStore['createLookup']>, RevocationStore['lookup']>()
+// The `lookup` that each `isRevokedNow` was defined with.
+const lookupsOf = new WeakMap<NonNullable<RevocationStore['isRevokedNow']>, RevocationStore['lookup']>()
 
-/** The `createLookup` of a store, if it was defined together with its `lookup`. */
-export function readCreateLookup(store: RevocationStore): RevocationStore['createLookup'] {
-  const { lookup, createLookup } = store
-  return createLookup !== undefined && lookupsOf.get(createLookup) === lookup ? createLookup : undefined
+/** The `isRevokedNow` of a store, if it was defined together with its `lookup`. */
+export function readIsRevokedNow(store: RevocationStore): RevocationStore['isRevokedNow'] {
+  const { lookup, isRevokedNow } = store
+  return isRevokedNow !== undefined && lookupsOf.get(isRevokedNow) === lookup ? isRevokedNow : undefined
 }
 
 // A misspelled `session` would silently keep none.

@@ -87,7 +87,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
       assertOpen()
       return keys.map(({ kind, id }) => find(kind, id))
     },
-    createLookup: revocations.createLookup,
+    isRevokedNow: revocations.isRevokedNow,
     feed: (after, wait) =>
       pollFeed(() => {
         assertOpen()

@@ -203,12 +203,9 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       }
       return keys.map(({ kind, id }) => copy.find(kind, id))
     },
-    createLookup(keys, start) {
-      const isRevoked = copy.createLookup(keys, start)
-      return () => {
-        assertFresh()
-        return isRevoked()
-      }
+    isRevokedNow(keys, start) {
+      assertFresh()
+      return copy.isRevokedNow(keys, start)
     },
     feed: (after, wait) => store.feed(after, wait),
     ...(store.restore !== undefined && {

@@ -113,7 +113,7 @@ export function createSqliteStore(
     },
     ...local,
     lookup: async (keys) => use().lookup(keys),
-    createLookup: (keys, start) => () => isRevokedBy(use().lookup(keys), start),
+    isRevokedNow: (keys, start) => isRevokedBy(use().lookup(keys), start),
     async feed(after, wait) {
       const { readFeed } = use()
       return pollFeed(() => readFeed(after), wait)

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import { toBase64url } from '../encoding.js'
+import { readBase64urlDigit, toBase64url } from '../encoding.js'
 import type { StandardClaims } from './payload.js'
 
 /** A source of random bytes; every id and CSRF value comes from one of these. */
@@ -79,11 +79,6 @@ export function readTokenStart({ sid, jti, iat }: Pick<StandardClaims, 'sid' | '
 }
 
 const LENGTH = 22
-const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-
-// One entry per code unit, so none needs a range check first. Every check of a new token reads ids.
-const DIGITS = new Int8Array(0x1_00_00).fill(-1)
-for (let digit = 0; digit < ALPHABET.length; digit++) DIGITS[ALPHABET.charCodeAt(digit)] = digit
 
 /** The words of the id that was read last, big-endian. All calls share this array: it is valid until the next call. */
 export const idWords: Int32Array = new Int32Array(4)
@@ -95,7 +90,7 @@ export function readIdHead(id: string): boolean {
   if (id.length !== LENGTH) return false
   const first = readFive(id, 0)
   const second = readFive(id, 5)
-  const shared = readDigit(id, 10)
+  const shared = readBase64urlDigit(id, 10)
   idWords[0] = (first << 2) | (second >> 28)
   idWords[1] = (second << 4) | (shared >> 2)
   return (first | second | shared) >= 0
@@ -104,10 +99,10 @@ export function readIdHead(id: string): boolean {
 /** Reads words 2 and 3, which are enough to tell that an id is absent. Returns `false` for any other text. */
 export function readIdTail(id: string): boolean {
   if (id.length !== LENGTH) return false
-  const shared = readDigit(id, 10)
+  const shared = readBase64urlDigit(id, 10)
   const third = readFive(id, 11)
   const fourth = readFive(id, 16)
-  const last = readDigit(id, 21)
+  const last = readBase64urlDigit(id, 21)
   idWords[2] = (shared << 30) | third
   idWords[3] = (fourth << 2) | (last >> 4)
   // RFC 4648 §3.5: the last digit has four unused bits, which must be zero.
@@ -125,14 +120,10 @@ export function toId(w0: number, w1: number, w2: number, w3: number): string {
 
 // 30 bits, or a negative number if a digit is invalid.
 function readFive(id: string, at: number): number {
-  const a = readDigit(id, at)
-  const b = readDigit(id, at + 1)
-  const c = readDigit(id, at + 2)
-  const d = readDigit(id, at + 3)
-  const e = readDigit(id, at + 4)
+  const a = readBase64urlDigit(id, at)
+  const b = readBase64urlDigit(id, at + 1)
+  const c = readBase64urlDigit(id, at + 2)
+  const d = readBase64urlDigit(id, at + 3)
+  const e = readBase64urlDigit(id, at + 4)
   return (a | b | c | d | e) < 0 ? -1 : (a << 24) | (b << 18) | (c << 12) | (d << 6) | e
-}
-
-function readDigit(id: string, at: number): number {
-  return DIGITS[id.charCodeAt(at)] as number
 }

@@ -21,6 +21,7 @@ import {
   type SecretMaterial,
   toKid,
 } from './jose.js'
+import { createFastMacCheck } from './hmac-sha256.js'
 import { importSecret } from './secret.js'
 
 /** The own keys of one manager. Moments are epoch milliseconds. */
@@ -88,7 +89,8 @@ function createFixedRing(
 }
 
 function bindKey(algorithm: Algorithm, key: NodeKey, kid: string): BoundKey {
-  return { algorithm, key, kid, ids: [...new Set([kid, deriveKid(key)])] }
+  const fastMac = algorithm === 'HS256' ? createFastMacCheck((key as KeyObject).export()) : null
+  return { algorithm, key, kid, ids: [...new Set([kid, deriveKid(key)])], fastMac }
 }
 
 /** A secret bound to an algorithm; `kid` overrides the one of the secret. */

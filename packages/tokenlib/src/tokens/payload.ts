@@ -1,4 +1,4 @@
-import { type JsonValue, readJsonObject } from '../encoding.js'
+import { type JsonValue, readJsonMembers } from '../encoding.js'
 import {
   ProofRequiredError,
   TokenAudienceError,
@@ -96,9 +96,9 @@ export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([...Object.keys(STAN
  */
 export const EMPTY_PROTOTYPE: object = Object.freeze(Object.create(null) as object)
 
-/** The claims in a verified text (`null` if it is not UTF-8), or `TokenDecodeError`. */
+/** The claims in a verified text (`null` if it is not UTF-8), to be copied, or `TokenDecodeError`. */
 export function parseClaims(text: string | null): Readonly<Record<string, unknown>> {
-  const claims = text === null ? null : readJsonObject(text)
+  const claims = text === null ? null : readJsonMembers(text)
   if (claims === null) throw new TokenDecodeError('Token claims must be a JSON object')
   return claims
 }

@@ -227,8 +227,9 @@ export function findSourceSigner(
   }
   if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
   // Before the signature: a key may go on under another name.
-  const isTrusted = (key: BoundKey): boolean => keys.isTrusted(key, now)
-  const trusted = found.every(isTrusted) ? found : found.filter(isTrusted)
+  const [only] = found
+  const areTrusted = found.length === 1 && only !== undefined && keys.isTrusted(only, now)
+  const trusted = areTrusted ? found : found.filter((key) => keys.isTrusted(key, now))
   if (trusted.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
   return findSigner(trusted, jws)
 }

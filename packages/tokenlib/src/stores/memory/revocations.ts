@@ -22,7 +22,7 @@ export interface RevocationCopy {
   /** Whether it has an entry, for at least as long. */
   covers(entry: Revocation): boolean
   /** Whether one of the keys revokes what started at `start`. */
-  readonly createLookup: (keys: readonly RevocationKey[], start: number) => () => boolean
+  readonly isRevokedNow: (keys: readonly RevocationKey[], start: number) => boolean
   /** Callers that merge many entries pass the time of `pruneClock` as `now`: reading it takes as long as the rest. */
   merge(entry: Revocation, now?: number): void
   readonly size: number
@@ -145,7 +145,7 @@ export function createRevocationCopy(
       const known = map.get(id)
       return known !== undefined && notBefore <= known.notBefore && until <= known.until
     },
-    createLookup: (asked, start) => () => {
+    isRevokedNow(asked, start) {
       assertOpen()
       for (let at = 0; at < asked.length; at++) {
         const { kind, id } = asked[at] as RevocationKey
