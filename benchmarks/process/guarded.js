@@ -81,15 +81,20 @@ async function prepareForged() {
   }
 }
 
-async function openManager({ privateText }, store) {
-  const config = new TokenConfig({ JWT_SECRET_KEY: privateText, JWT_ACCESS_TOKEN_EXPIRES: '1d' })
+/**
+ * A manager that is ready, with these keys and a store or `null`.
+ *
+ * @param {object} [fields] Other fields of the configuration.
+ */
+export async function openManager({ privateText }, store, fields = {}) {
+  const config = new TokenConfig({ JWT_SECRET_KEY: privateText, JWT_ACCESS_TOKEN_EXPIRES: '1d', ...fields })
   const manager = new TokenManager({ config, ...(store !== null && { store }) })
   await manager.ready()
   return manager
 }
 
-// What a Fastify hook does before it calls `done`.
-function createGuard(manager) {
+/** What a Fastify hook does before it calls `done`. Returns whether it called `done` synchronously. */
+export function createGuard(manager) {
   const hook = enforce(manager.accessTokenRequired)
   return (request) => {
     let hasPassed = false
@@ -105,8 +110,8 @@ function createFastJwt({ publicText }) {
   return createVerifier({ key: publicText, algorithms: ['HS256'], cache: false })
 }
 
-// The part of a Fastify request that is read.
-function toRequest(token) {
+/** The part of a Fastify request that is read. */
+export function toRequest(token) {
   const value = `Bearer ${token}`
   const [authorization] = toNewStrings([value])
   return {
