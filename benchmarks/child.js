@@ -1,6 +1,7 @@
-import { executionAsyncResource } from 'node:async_hooks'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+
+const STEADY_TICKS = new URL('steady-ticks.js', import.meta.url)
 
 /**
  * @typedef {object} Child A process of its own, which waits until it is asked.
@@ -19,7 +20,8 @@ import { once } from 'node:events'
  */
 export async function startChild(script, setUp, nodeOptions = []) {
   const env = { ...process.env, NODE_ENV: 'production' }
-  const child = fork(script, { env, execArgv: [...nodeOptions], serialization: 'advanced' })
+  const execArgv = ['--import', STEADY_TICKS.href, ...nodeOptions]
+  const child = fork(script, { env, execArgv, serialization: 'advanced' })
   const ended = once(child, 'exit')
 
   const ask = async (question) => {
@@ -43,11 +45,6 @@ export async function startChild(script, setUp, nodeOptions = []) {
   }
 }
 
-// V8 forgets the shape of objects when a full garbage collection finds none of them. Where that hits the objects of
-// `process.nextTick`, Node creates them on a slow path from then on, and every request takes longer by as much as our
-// check. Which processes it hits is chance, so every process keeps one such object.
-const kept = []
-
 /**
  * The other side: sets up with the first message, then answers the rest one by one. Ends with its parent.
  *
@@ -55,7 +52,6 @@ const kept = []
  * @param {(setUp: SetUp) => Promise<{ ready: unknown, answer?: (question: Question) => unknown }>} begin
  */
 export function serveParent(begin) {
-  process.nextTick(() => kept.push(executionAsyncResource()))
   process.on('disconnect', () => process.exit())
   let answer = async (setUp) => {
     const begun = await begin(setUp)
