@@ -183,13 +183,13 @@ local function toRow(member, notBefore, ends)
 end
 
 -- Of some rows, finds those whose entry the server has dropped, or replaced by one that ends later; and the members that
--- it has dropped. Without 'isThorough', only rows that have ended are looked up: a lookup takes longer than all the
--- rest. The entry decides in any case, because the clock of the caller may be ahead.
-local function obsolete(rows, isThorough)
+-- it has dropped. Only rows that have ended are looked up, and on request those with a notBefore ('some') or all of them
+-- ('all'): a lookup takes longer than the rest. The entry decides, because the clock of the caller may be ahead.
+local function obsolete(rows, others)
   local before = sortable(now - MARGIN)
   local found, members, keys, gone, dropped = {}, {}, {}, {}, {}
   for _, row in ipairs(rows) do
-    if isThorough or row < before then
+    if row < before or others == 'all' or others and string.sub(row, 17, 17) == ':' then
       local at = #found + 1
       found[at], members[at] = row, string.sub(row, (string.find(row, ' ', 1, true) or 0) + 1)
       keys[at] = base .. 'r:' .. members[at]
@@ -204,9 +204,9 @@ local function obsolete(rows, isThorough)
 end
 
 -- The obsolete ones among the next 'steps' rows of the log after a change. Also returns the change to continue after.
-local function sweep(after, steps)
+local function sweep(after, steps, others)
   local rows = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, steps)
-  local gone, dropped = obsolete(rows, true)
+  local gone, dropped = obsolete(rows, others)
   return gone, dropped, #rows < steps and '0' or redis.call('ZSCORE', log, rows[#rows])
 end
 
@@ -214,7 +214,7 @@ end
 -- refuses all of them. The log forgets what has ended twice as fast as it grows.
 local function append(entries, newNonce)
   redis.call('EXISTS', log, past, marks)
-  local isSwept, gone, dropped, swept = pcall(sweep, state[6] or '0', 2 + 2 * #entries)
+  local isSwept, gone, dropped, swept = pcall(sweep, state[6] or '0', 2 + 2 * #entries, 'some')
   if not isSwept then gone, dropped, swept = {}, {}, state[6] or '0' end
   redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', newNonce, 'swept', swept)
   redis.call('SET', base .. 'count', text(batches + 1) .. ':' .. newNonce)
