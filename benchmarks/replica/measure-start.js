@@ -1,5 +1,7 @@
-// How a replica starts with a million revocations in Redis: the time, the longest pause of the event loop, and memory.
+// How a replica starts with a million revocations in Redis: the time, the CPU time of both, the longest pause of
+// the event loop, and memory.
 // npm run build && node benchmarks/replica/measure-start.js [entries] [rounds]
+import { Redis } from 'ioredis'
 import { startChild } from '../child.js'
 import { describeRows } from '../figures.js'
 import { createIdBatches, revokeIds } from '../tokens.js'
@@ -9,12 +11,14 @@ const REPLICA = new URL('replica-process.js', import.meta.url)
 const [entries = '1000000', rounds = '5'] = process.argv.slice(2)
 
 const place = await startServer('redis')
+const observer = new Redis(place.url)
 try {
   await fill(Number(entries))
   const rows = []
   for (let round = 0; round < Number(rounds); round++) rows.push(await measure())
   console.log(describeRows(rows))
 } finally {
+  observer.disconnect()
   await place.stop()
 }
 
@@ -26,12 +30,15 @@ async function fill(count) {
 }
 
 async function measure() {
+  const before = await readServerCpu()
   const { entries: found, seconds, cpuSeconds, longestPause, bytes } = await startReplica(false)
+  const serverSeconds = (await readServerCpu()) - before
   const { longestTurn } = await startReplica(true)
   return {
     entries: found,
     'ready after, s': round(seconds, 2),
     'CPU, s': round(cpuSeconds, 2),
+    'server CPU, s': round(serverSeconds, 2),
     'longest pause, ms': round(longestPause, 1),
     'longest turn, ms of CPU': longestTurn === null ? '-' : round(longestTurn, 1),
     'bytes each': round(bytes / found, 1),
@@ -45,6 +52,12 @@ async function startReplica(watchesTurns) {
   ])
   await child.stop()
   return child.ready
+}
+
+async function readServerCpu() {
+  const text = await observer.info('cpu')
+  const read = (name) => Number(new RegExp(`^${name}:(.+)$`, 'm').exec(text)?.[1])
+  return read('used_cpu_user') + read('used_cpu_sys')
 }
 
 function round(value, digits) {

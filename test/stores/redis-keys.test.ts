@@ -147,6 +147,59 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     expect(await replica.lookup([{ kind: 'token', id: 'a' }])).toEqual([FOREVER])
   })
 
+  test.each(['t:a', 'abcdefghijklmnop t:a', '9000000000000000:x t:a'])(
+    'a row of the log that we did not write, %j, revokes for ever',
+    async (row) => {
+      const { store, key, now } = await open()
+      await store.revoke([all('token', 'b', now + HOUR)])
+      await client.zadd(key('log'), 0.5, row)
+      const replica = replicate(store)
+      onTestFinished(() => replica.close())
+      await replica.prepare({ longestLifetime: HOUR })
+      await replica.replica?.ready()
+      const found = await replica.lookup(['a', 'b'].map((id) => ({ kind: 'token', id })))
+      expect(found).toEqual([FOREVER, FOREVER])
+    },
+  )
+
+  test('an entry that is raised has one row in the log', async () => {
+    const { store, key, now } = await open()
+    await store.revoke([
+      all('token', 'a', now + HOUR),
+      { kind: 'user', id: 'ada', notBefore: now, until: now + HOUR },
+    ])
+    await store.revoke([all('token', 'a', now + 2 * HOUR)])
+    await store.revoke([{ kind: 'user', id: 'ada', notBefore: now + 5000, until: 0 }])
+    await store.restore?.([all('token', 'a', now + 3 * HOUR)])
+    // Makes the watermark last longer.
+    await store.prepare({ longestLifetime: 9 * HOUR })
+    expect(await client.zcard(key('log'))).toBe(1 + 2)
+    const { entries } = await store.feed(null, { waitMs: 0 })
+    expect(entries).toEqual([
+      all('token', 'a', now + 3 * HOUR),
+      { kind: 'user', id: 'ada', notBefore: now + 5000, until: now + 5000 + 9 * HOUR },
+    ])
+  })
+
+  test('of two entries of one key in a batch, the larger numbers count', async () => {
+    const { store, key, now } = await open()
+    const batch = [all('token', 'a', now + 2 * HOUR), all('token', 'a', now + HOUR)]
+    await store.restore?.(batch)
+    expect(await client.get(key('r:t:a'))).toBe(String(now + 2 * HOUR))
+    expect((await store.feed(null, { waitMs: 0 })).entries).toEqual(batch.slice(0, 1))
+  })
+
+  test('a clock that is ahead hides nothing from the feed, and prunes nothing', async () => {
+    const namespace = `keys-${randomUUID()}`
+    const { store, now } = await open(namespace)
+    await store.revoke([all('token', 'a', now + HOUR)])
+    const ahead = createRedisStore(client, { namespace, clock: () => Date.now() + 24 * HOUR })
+    await ahead.prepare({ longestLifetime: HOUR })
+    const { entries } = await ahead.feed(null, { waitMs: 0 })
+    expect(entries).toEqual([all('token', 'a', now + HOUR)])
+    expect(await ahead.prune(10)).toBe(0)
+  })
+
   test('the log does not grow with what has ended, though nobody prunes', async () => {
     const { store, key, now } = await open()
     const ended = Array.from({ length: 200 }, (_, at) => all('token', `t${at}`, now - MARGIN + 1))

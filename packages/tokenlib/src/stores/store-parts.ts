@@ -110,7 +110,7 @@ export function toResetPage(next: Position): FeedPage {
 }
 
 // Of the event loop, in milliseconds.
-const MAX_BLOCKING_MS = 2
+const MAX_BLOCKING_MS = 1
 
 /** Goes through steps of work and adds up what they tell; every few milliseconds, others have their turn. */
 export async function runWithPauses(steps: Iterable<number>): Promise<number> {

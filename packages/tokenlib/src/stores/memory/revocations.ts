@@ -67,7 +67,7 @@ const TABLE_STEPS = 32
 export function createRevocationCopy(
   owner: string,
   pruneClock: Clock,
-  onChange: (entry: Revocation) => number = () => 0,
+  onChange: ((entry: Revocation) => number) | null = null,
 ): RevocationCopy {
   const tokens = createKindEntries('token')
   const sessions = createKindEntries('session')
@@ -112,7 +112,7 @@ export function createRevocationCopy(
     const hasChanged = (entries.table ??= createRevocationTable()).put(id, latest, now)
     if (hasChanged === null) return false
     if (known !== undefined) map.delete(id)
-    if (hasChanged) onChange({ kind, id, notBefore: FOREVER, until: latest })
+    if (hasChanged && onChange !== null) onChange({ kind, id, notBefore: FOREVER, until: latest })
     return true
   }
 
@@ -126,7 +126,7 @@ export function createRevocationCopy(
       until: Math.max(until, known?.until ?? 0),
     }
     map.delete(id)
-    map.set(id, { ...entry, change: onChange(entry) })
+    map.set(id, { ...entry, change: onChange?.(entry) ?? 0 })
   }
 
   const clear = (): void => {

@@ -132,28 +132,28 @@ local function watermarkOf(user)
   return math.max(notBeforeOf('u:' .. user), notBeforeOf('a:'))
 end
 
--- Reads the entries in ARGV, three texts each (the member of the log, notBefore, until), and the stored value of each.
+-- Reads the entries in ARGV, three texts each (the member, notBefore, until), and the stored value of each. Those of one
+-- member are one entry.
 local function readGiven()
-  local keys, given = {}, {}
-  for at = 4, #ARGV, 3 do keys[#keys + 1] = base .. 'r:' .. ARGV[at] end
+  local keys, given, known = {}, {}, {}
+  for at = 4, #ARGV, 3 do
+    local member, notBefore, ends = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    local entry = known[member]
+    if entry then
+      entry.notBefore, entry.ends = math.max(entry.notBefore, notBefore), math.max(entry.ends, ends)
+    else
+      known[member] = { member = member, notBefore = notBefore, ends = ends }
+      given[#given + 1], keys[#keys + 1] = known[member], base .. 'r:' .. member
+    end
+  end
   for at, value in ipairs(fetch(keys)) do
-    local knownBefore, knownEnds = parse(value)
-    given[at] = { member = ARGV[1 + 3 * at], notBefore = tonumber(ARGV[2 + 3 * at]), ends = tonumber(ARGV[3 + 3 * at]),
-      isKnown = value and true, knownBefore = knownBefore, knownEnds = knownEnds }
+    given[at].isKnown, given[at].knownBefore, given[at].knownEnds = value and true, parse(value)
   end
   return given
 end
 
 local function raises(entry)
   return not entry.isKnown or entry.notBefore > entry.knownBefore or entry.ends > entry.knownEnds
-end
-
-local function isRevoked(sid, user, startedAt)
-  local found = redis.call('MGET', meta, base .. 'r:s:' .. sid, base .. 'r:u:' .. user, base .. 'r:a:')
-  for at = 2, 4 do
-    if startedAt <= parse(found[at]) then return true end
-  end
-  return false
 end
 
 -- A command on a sorted set, a part of its arguments at a time: 'ZREM' takes members, 'ZADD' pairs of score and member.
@@ -171,32 +171,58 @@ local function mark(members)
   callInParts('ZADD', marks, scores)
 end
 
--- Among the next 'steps' members of the log after a change, finds those whose entry the server has dropped. Also returns
--- the change to continue after.
-local function ended(after, steps, limit)
-  local members = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, steps)
-  local keys = {}
-  for at, member in ipairs(members) do keys[at] = base .. 'r:' .. member end
-  local found, gone, last = fetch(keys), {}, nil
-  for at, member in ipairs(members) do
-    if #gone == limit then break end
-    if not found[at] then gone[#gone + 1] = member end
-    last = at
+-- A moment in 16 digits, so that texts are in the order of their moments.
+local function sortable(moment)
+  return string.format('%016.0f', moment)
+end
+
+-- A row of the log has all that its readers need: 'until member', or 'until:notBefore member'.
+local function toRow(member, notBefore, ends)
+  local start = notBefore < FOREVER and ':' .. text(notBefore) or ''
+  return sortable(ends or FOREVER) .. start .. ' ' .. member
+end
+
+-- Of some rows, finds those whose entry the server has dropped, or replaced by one that ends later; and the members that
+-- it has dropped. Only rows that have ended are looked up, and on request those with a notBefore ('some') or all of them
+-- ('all'): a lookup takes longer than the rest. The entry decides, because the clock of the caller may be ahead.
+local function obsolete(rows, others)
+  local before = sortable(now - MARGIN)
+  local found, members, keys, gone, dropped = {}, {}, {}, {}, {}
+  for _, row in ipairs(rows) do
+    if row < before or others == 'all' or others and string.sub(row, 17, 17) == ':' then
+      local at = #found + 1
+      found[at], members[at] = row, string.sub(row, (string.find(row, ' ', 1, true) or 0) + 1)
+      keys[at] = base .. 'r:' .. members[at]
+    end
   end
-  if not last or last < steps then return gone, '0' end
-  return gone, redis.call('ZSCORE', log, members[last])
+  for at, value in ipairs(fetch(keys)) do
+    if not value then dropped[#dropped + 1] = members[at] end
+    local isGone = not value or found[at] < before and toRow(members[at], parse(value)) ~= found[at]
+    if isGone then gone[#gone + 1] = found[at] end
+  end
+  return gone, dropped
+end
+
+-- The obsolete ones among the next 'steps' rows of the log after a change. Also returns the change to continue after.
+local function sweep(after, steps, others)
+  local rows = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, steps)
+  local gone, dropped = obsolete(rows, others)
+  return gone, dropped, #rows < steps and '0' or redis.call('ZSCORE', log, rows[#rows])
 end
 
 -- Everything is read before anything is written, and the first write is one that a full server refuses: then it
 -- refuses all of them. The log forgets what has ended twice as fast as it grows.
 local function append(entries, newNonce)
   redis.call('EXISTS', log, past, marks)
-  local isSwept, gone, swept = pcall(ended, state[6] or '0', 2 + 2 * #entries, 2 + 2 * #entries)
-  if not isSwept then gone, swept = {}, state[6] or '0' end
+  local isSwept, gone, dropped, swept = pcall(sweep, state[6] or '0', 2 + 2 * #entries, 'some')
+  if not isSwept then gone, dropped, swept = {}, {}, state[6] or '0' end
   redis.call('HSET', meta, 'changes', text(changes + #entries), 'batches', text(batches + 1), 'nonce', newNonce, 'swept', swept)
   redis.call('SET', base .. 'count', text(batches + 1) .. ':' .. newNonce)
+  for _, entry in ipairs(entries) do
+    if entry.isKnown then gone[#gone + 1] = toRow(entry.member, entry.knownBefore, entry.knownEnds) end
+  end
   callInParts('ZREM', log, gone)
-  callInParts('ZREM', marks, gone)
+  callInParts('ZREM', marks, dropped)
   redis.call('RPUSH', past, newNonce)
   redis.call('LTRIM', past, -${MAX_PAST}, -1)
   local scores, watermarks = {}, {}
@@ -205,12 +231,11 @@ local function append(entries, newNonce)
       entry.ends = math.max(entry.ends, reach(entry.notBefore))
       watermarks[#watermarks + 1] = entry.member
     end
-    local key = base .. 'r:' .. entry.member
-    local value = text(entry.ends)
+    local key, value = base .. 'r:' .. entry.member, text(entry.ends)
     if entry.notBefore < FOREVER then value = text(entry.notBefore) .. ':' .. value end
     local kept = lifetime(entry.ends)
     if kept then redis.call('SET', key, value, 'PX', text(kept)) else redis.call('SET', key, value) end
-    scores[2 * at - 1], scores[2 * at] = text(changes + at), entry.member
+    scores[2 * at - 1], scores[2 * at] = text(changes + at), toRow(entry.member, entry.notBefore, entry.ends)
   end
   callInParts('ZADD', log, scores)
   mark(watermarks)
@@ -264,20 +289,6 @@ local function revocable(sids, isMeant)
     end
   end
   return entries, users
-end
-
-local function mayStartLater(moment)
-  return isNewestUnknown or newest > moment
-end
-
--- Sessions started later than a watermark of all reaches: whoever sees to them goes by what this returns. What is
--- opened from now on is told apart by its count of changes, which is no less than the one in 'late'. A walk that has
--- begun and not ended is enough, if the watermark reaches all sessions that were opened since.
-local function beginSweep(moment)
-  if state[8] and (tonumber(state[7]) or 0) <= moment then return text(moment) .. ':' .. state[8] end
-  local late = (isNewestUnknown and '-' or text(newest)) .. ':' .. text(changes)
-  redis.call('HSET', meta, 'newest', text(moment), 'late', late)
-  return text(moment) .. ':' .. late
 end
 `
 

@@ -5,6 +5,22 @@ import { BEGIN, HEAD } from './lua.js'
 /** The version of the keys and their values. Data without one, as this release makes it, has version 1. */
 export const LAYOUT_VERSION = 1
 
+const LATE_SESSIONS = `
+local function mayStartLater(moment)
+  return isNewestUnknown or newest > moment
+end
+
+-- Sessions started later than a watermark of all reaches: whoever sees to them goes by what this returns. What is
+-- opened from now on is told apart by its count of changes, which is no less than the one in 'late'. A walk that has
+-- begun and not ended is enough, if the watermark reaches all sessions that were opened since.
+local function beginSweep(moment)
+  if state[8] and (tonumber(state[7]) or 0) <= moment then return text(moment) .. ':' .. state[8] end
+  local late = (isNewestUnknown and '-' or text(newest)) .. ':' .. text(changes)
+  redis.call('HSET', meta, 'newest', text(moment), 'late', late)
+  return text(moment) .. ':' .. late
+end
+`
+
 /** How many watermarks one script makes longer. */
 const RAISE_STEPS = 1000
 
@@ -22,6 +38,7 @@ const RAISE_STEPS = 1000
  */
 export const PREPARE: Script = createScript(
   HEAD,
+  LATE_SESSIONS,
   `
 if KEYS[1] ~= ARGV[5] then return redis.error_reply('KEYPREFIX the client changes the names of keys') end
 -- A later release may write the version of its data.
@@ -60,15 +77,15 @@ for at, value in ipairs(fetch(keys)) do
   elseif ends >= reach(notBefore) then
     same[#same + 1] = member
   elseif not (isLost and member == 'a:') then
-    raised[#raised + 1] = { member = member, notBefore = notBefore, ends = ends }
+    raised[#raised + 1] = { member = member, notBefore = notBefore, ends = ends, isKnown = true, knownBefore = notBefore, knownEnds = ends }
   end
 end
 local revokedBefore, late = '', ''
 if isLost then
-  local notBefore, ends = parse(all)
-  notBefore = math.max(notBefore, now, newestBelieved)
+  local knownBefore, ends = parse(all)
+  local notBefore = math.max(knownBefore, now, newestBelieved)
   revokedBefore = text(notBefore)
-  raised[#raised + 1] = { member = 'a:', notBefore = notBefore, ends = ends }
+  raised[#raised + 1] = { member = 'a:', notBefore = notBefore, ends = ends, isKnown = all and true, knownBefore = knownBefore, knownEnds = ends }
 end
 redis.call('HSET', meta, 'longest', text(longest))
 if not isSound then
@@ -103,6 +120,7 @@ return answer(progress, revokedBefore, late)
  */
 export const REVOKE: Script = createScript(
   BEGIN,
+  LATE_SESSIONS,
   `
 local merged, raised, taken, removed = {}, {}, now, {}
 local function raise(entry)
@@ -120,12 +138,9 @@ for _, entry in ipairs(readGiven()) do
     entry.ends = row and keptUntil(row[6]) or math.max(entry.ends, reach(now))
     if row then removed[string.sub(member, 3)] = row[1] end
   end
-  local first = merged[member] or entry
-  merged[member] = first
-  local isRaised = raises(entry)
-  first.notBefore = math.max(entry.notBefore, first.notBefore, entry.knownBefore)
-  first.ends = math.max(entry.ends, first.ends, entry.knownEnds)
-  if isRaised then raise(first) end
+  if raises(entry) then raise(entry) end
+  entry.notBefore, entry.ends = math.max(entry.notBefore, entry.knownBefore), math.max(entry.ends, entry.knownEnds)
+  merged[member] = entry
 end
 
 -- Sessions that started later than a watermark reaches: those of a user by LATE, and those of all by SWEEP. At once only
@@ -166,7 +181,7 @@ export const RESTORE: Script = createScript(
 local raised, removed = {}, {}
 for _, entry in ipairs(readGiven()) do
   -- The log may be all that is lost: nobody who follows it learns of an entry that is not there.
-  if raises(entry) or not redis.call('ZSCORE', log, entry.member) then
+  if raises(entry) or not redis.call('ZSCORE', log, toRow(entry.member, entry.knownBefore, entry.knownEnds)) then
     entry.notBefore, entry.ends = math.max(entry.notBefore, entry.knownBefore), math.max(entry.ends, entry.knownEnds)
     raised[#raised + 1] = entry
   end

@@ -27,8 +27,9 @@ export function toMember({ kind, id }: RevocationKey): string {
   return `${LETTERS[kind]}:${id}`
 }
 
-function fromMember(member: string): RevocationKey {
-  return { kind: KINDS.get(member.slice(0, 1)) ?? 'token', id: member.slice(2) }
+// The member that starts at a place of a text.
+function fromMember(text: string, at: number): RevocationKey {
+  return { kind: KINDS.get(text.charAt(at)) ?? 'token', id: text.slice(at + 2) }
 }
 
 // The lookups that one script answers.
@@ -89,41 +90,42 @@ export function createLookup(
   return lookup
 }
 
-const PAGE_SIZE = 1000
+const PAGE_SIZE = 3000
+// Code that runs for the first time is not compiled, and would hold up the event loop.
+const FIRST_PAGE_SIZE = 500
 
 /** One page of the history of a namespace. */
 export async function readFeed(namespace: Namespace, after: Position | null): Promise<FeedPage> {
   const from = after === null ? ['', '', '', ''] : readPosition(after)
-  const reply = await namespace.run(FEED, ['log', 'past', 'marks'], [String(PAGE_SIZE), ...from])
-  const [outcome, members, values] = reply.slice(4)
+  const size = after === null ? FIRST_PAGE_SIZE : PAGE_SIZE
+  const reply = await namespace.run(FEED, ['log', 'past', 'marks'], [String(size), ...from])
+  const [outcome, rows] = reply.slice(4)
   if (outcome === 'reset') return toResetPage(toPosition(reply))
   const page = toPage([], toPosition(reply), outcome === 'more')
-  if (members === undefined) return page
-  let entries: readonly Revocation[] | null = null
+  if (rows === undefined) return page
   return {
     ...page,
-    // Parsed on first access: a reader that requests the next page first parses while the server prepares it.
+    // Parsed on access, because a reader that requests the next page first parses while the server prepares it. Not kept:
+    // the garbage collector would carry a thousand entries along with every page that it has not found dead yet.
     get entries() {
-      return (entries ??= readEntries(JSON.parse(String(members)) as string[], String(values).split(',')))
+      return (JSON.parse(String(rows)) as string[]).map(readRow)
     },
   }
 }
 
-// What the script sends for an entry that the server has dropped.
-const DROPPED = '-'
-
-function readEntries(members: readonly string[], values: readonly string[]): readonly Revocation[] {
-  if (members.length !== values.length) throw new Error('The feed of the Redis store is damaged')
-  const entries: Revocation[] = []
-  for (const [at, member] of members.entries()) {
-    const value = values[at] as string
-    if (value === DROPPED) continue
-    const { kind, id } = fromMember(member)
-    const { notBefore, until } = readEntry(value)
-    entries.push({ kind, id, notBefore, until })
-  }
-  return entries
+// 'until member' or 'until:notBefore member', as `toRow` in the scripts writes it. Numbers that we did not write are NaN,
+// which revokes for ever.
+function readRow(row: string): Revocation {
+  // Nearly all rows have no `notBefore`.
+  const space = row.charCodeAt(UNTIL_DIGITS) === SPACE ? UNTIL_DIGITS : row.indexOf(' ')
+  const { kind, id } = fromMember(row, space + 1)
+  const notBefore =
+    space === UNTIL_DIGITS ? FOREVER : Number(row.slice(UNTIL_DIGITS + 1, space) || Number.NaN)
+  return { kind, id, notBefore, until: Number(row.slice(0, UNTIL_DIGITS)) }
 }
+
+const UNTIL_DIGITS = 16
+const SPACE = 0x20
 
 /** The position that a script answers: a history, its count of batches, the nonce of the last, and its count of changes. */
 export function toPosition(reply: readonly Reply[]): Position {
@@ -150,9 +152,8 @@ function readPosition(position: Position): string[] {
  *
  * A position proves by its nonce that it was made by this history, and not by one that a failover threw away.
  *
- * Returns the position and 'more', 'end' or 'reset', then the members as one JSON text and their values as one
- * comma-separated text. A value that the server has dropped is '-'. One that would break this text is '?', which revokes
- * for ever, like any value that we did not write. Clients would need ten times as long to read a list.
+ * Returns the position and 'more', 'end' or 'reset', then the rows as one JSON text, if there are any: clients would need
+ * ten times as long to read a list.
  */
 const FEED: Script = createScript(
   BEGIN,
@@ -171,24 +172,22 @@ else
     return { epoch, text(batches), nonce, '0', 'reset' }
   end
 end
-local members = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, size + 1)
-local page = answer(#members > size and 'more' or 'end')
-if #members > size then
-  members[size + 1] = nil
-  page[4] = redis.call('ZSCORE', log, members[size])
+local rows = redis.call('ZRANGEBYSCORE', log, '(' .. after, '+inf', 'LIMIT', 0, size + 1)
+local page = answer(#rows > size and 'more' or 'end')
+if #rows > size then
+  rows[size + 1] = nil
+  page[4] = redis.call('ZSCORE', log, rows[size])
 end
-if #members == 0 then return page end
-local prefix, keys = base .. 'r:', {}
-for at, member in ipairs(members) do keys[at] = prefix .. member end
-local values = fetch(keys)
-for at, value in ipairs(values) do
-  if not value then
-    values[at] = '-'
-  elseif value == '-' or string.find(value, ',', 1, true) then
-    values[at] = '?'
+local gone = obsolete(rows)
+if #gone > 0 then
+  local isGone, left = {}, {}
+  for _, row in ipairs(gone) do isGone[row] = true end
+  for _, row in ipairs(rows) do
+    if not isGone[row] then left[#left + 1] = row end
   end
+  rows = left
 end
-page[6], page[7] = cjson.encode(members), table.concat(values, ',')
+if #rows > 0 then page[6] = cjson.encode(rows) end
 return page
 `,
 )
@@ -213,9 +212,10 @@ export async function prune(namespace: Namespace, limit: number): Promise<number
 const PRUNE: Script = createScript(
   BEGIN,
   `
-local gone, after = ended(ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5]))
+local gone, dropped, after = sweep(ARGV[3], tonumber(ARGV[4]), 'all')
+for at = tonumber(ARGV[5]) + 1, #gone do gone[at] = nil end
 callInParts('ZREM', log, gone)
-callInParts('ZREM', marks, gone)
+callInParts('ZREM', marks, dropped)
 return { text(#gone), after }
 `,
 )

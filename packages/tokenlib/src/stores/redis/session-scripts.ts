@@ -16,6 +16,16 @@ local function isLive(row, idle)
 end
 `
 
+const REVOKED = `
+local function isRevoked(sid, user, startedAt)
+  local found = redis.call('MGET', meta, base .. 'r:s:' .. sid, base .. 'r:u:' .. user, base .. 'r:a:')
+  for at = 2, 4 do
+    if startedAt <= parse(found[at]) then return true end
+  end
+  return false
+end
+`
+
 /** ARGV: the epoch, the time, a nonce, the user, the nonce of the sid, the expiresAt, the until, the ip, the user agent. */
 const START = `
 local ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -171,6 +181,7 @@ end
 export const ROTATE: Script = createScript(
   BEGIN,
   UNMARK,
+  REVOKED,
   DECIDE,
   `
 if outcome == 'advanced' then
@@ -189,7 +200,7 @@ return { string.format('%s %.0f %.0f %.0f', outcome, now, row[12], expiresAt), r
 )
 
 /** ARGV: as for `DECIDE`. */
-export const PRESENT: Script = createScript(BEGIN, DECIDE, `return refusal() or { 'current' }`)
+export const PRESENT: Script = createScript(BEGIN, REVOKED, DECIDE, `return refusal() or { 'current' }`)
 
 const REPLY = `
 local function toReply(sid, row)
@@ -201,6 +212,7 @@ end
 export const GET: Script = createScript(
   BEGIN,
   LIVE,
+  REVOKED,
   REPLY,
   `
 local refused = refusal()

@@ -51,7 +51,7 @@ const FIRST_RETRY_MS = 50
 const MAX_RESETS = 3
 const SWEEP_INTERVAL_MS = 1000
 const SWEPT_AT_ONCE = 256
-const MERGED_PER_STEP = 8
+const MERGED_PER_STEP = 32
 
 /** Follows the feed of a store. Nothing is read before `start`. */
 export function createFollower(options: FollowerOptions): Follower {

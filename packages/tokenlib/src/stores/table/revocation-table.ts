@@ -49,10 +49,10 @@ const PARTS_OF_SEGMENT = 16
 /** In how many parts a table is read. */
 export const PARTS: number = SEGMENTS * PARTS_OF_SEGMENT
 
-// A slot has 20 bytes: that is 25 for an entry of a full segment, 30 after growth, and 31.25 at most after pruning.
+// A segment is filled to between 57 and 80 %: it becomes larger or smaller by a factor of 1.4. Not all of them do at the
+// same number of entries, so that the table grows steadily: a slot has 20 bytes, and an entry takes 30 on average.
 const MOST_FULL = 0.8
-const LEAST_FULL = 0.64
-const GROWN_FULL = 2 / 3
+const GROWTH = 1.4
 const LEAST_CAPACITY = 4
 // Of the entries of a segment. Less is not worth moving all the others.
 const WORTH_DROPPING = 1 / 8
@@ -66,6 +66,8 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
   const multipliers = toMultipliers(random(8))
   const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
   const counts = new Int32Array(SEGMENTS)
+  // Before that moment no entry of a segment has ended, and nobody has to look.
+  const firstEnds = new Float64Array(SEGMENTS).fill(FOREVER)
   let size = 0
   let nextPruned = 0
   let swept = { segment: 0, slot: 0, ended: 0 }
@@ -96,18 +98,18 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
 
   const makeRoom = (at: number, now: number): Segment => {
     const segment = segments[at] as Segment
-    const ended = countEnded(segment, now, 0, capacityOf(segment))
-    refill(at, now, ended, toCapacity(countOf(at) - ended + 1))
+    const ended = now < (firstEnds[at] as number) ? 0 : countEnded(segment, now, 0, capacityOf(segment))
+    // Where something has ended, it may have the same capacity as before, and must not be full again at once.
+    const spare = ended === 0 ? 0 : WORTH_DROPPING
+    refill(at, now, ended, toCapacity((countOf(at) - ended + 1) * (1 + spare), at))
     return segments[at] as Segment
   }
 
   const drop = (at: number, now: number, most: number): number => {
     const segment = segments[at] as Segment
-    const capacity = capacityOf(segment)
-    const dropped = Math.min(most, countEnded(segment, now, 0, capacity))
+    const dropped = Math.min(most, countEnded(segment, now, 0, capacityOf(segment)))
     if (dropped <= 0) return 0
-    const left = countOf(at) - dropped
-    refill(at, now, dropped, left >= LEAST_FULL * capacity ? capacity : toCapacity(left))
+    refill(at, now, dropped, toCapacity(countOf(at) - dropped, at))
     return dropped
   }
 
@@ -147,6 +149,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       }
       if (distanceOf(segment, hash, slot) > FARTHEST) return null
       writeEntry(segment, slot, kept)
+      if (kept < (firstEnds[at] as number)) firstEnds[at] = kept
       counts[at] = countOf(at) + 1
       size++
       return true
@@ -201,8 +204,12 @@ function numberOf(hash: number): number {
   return (hash ^ (idWords[3] as number)) & IMPLIED_BITS
 }
 
-function toCapacity(entries: number): number {
-  return entries === 0 ? 0 : Math.max(LEAST_CAPACITY, Math.ceil(entries / GROWN_FULL))
+// The smallest power of `GROWTH` with room for so many entries, times a factor of segment number `at`.
+function toCapacity(entries: number, at: number): number {
+  if (entries === 0) return 0
+  const least = Math.max(LEAST_CAPACITY, entries / MOST_FULL)
+  const factor = at / SEGMENTS
+  return Math.ceil(GROWTH ** (Math.ceil(Math.log(least) / Math.log(GROWTH) - factor) + factor))
 }
 
 function toMultipliers(bytes: Uint8Array): Int32Array {
