@@ -105,9 +105,23 @@ test('one check does not disturb the next, whichever secret it is for', () => {
   expect(answers).toEqual(inputs.map(() => [false, true]))
 })
 
-test('in FIPS mode, only node:crypto computes MACs', () => {
-  const getFips = vi.spyOn(crypto, 'getFips').mockReturnValue(1)
-  expect(createFastMacCheck(randomBytes(32))).toBeNull()
-  getFips.mockRestore()
-  expect(createFastMacCheck(randomBytes(32))).not.toBeNull()
+describe('in FIPS mode, only node:crypto computes MACs', () => {
+  test.each([
+    ['Node', () => 1],
+    ['workerd', () => true as never],
+    [
+      'a runtime that cannot tell',
+      () => {
+        throw new Error('Not implemented')
+      },
+    ],
+  ])('%s', (_, readFips) => {
+    const getFips = vi.spyOn(crypto, 'getFips').mockImplementation(readFips)
+    try {
+      expect(createFastMacCheck(randomBytes(32))).toBeNull()
+    } finally {
+      getFips.mockRestore()
+    }
+    expect(createFastMacCheck(randomBytes(32))).not.toBeNull()
+  })
 })

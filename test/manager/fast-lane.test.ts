@@ -16,6 +16,7 @@ import {
 import type { NodeRequest } from '../../packages/tokenlib/src/http/node-view.js'
 import { nodeRequestReader } from '../../packages/tokenlib/src/http/request-source.js'
 import { defineStore, type RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import type { RevocationKey } from '../../packages/tokenlib/src/revocation/revocation.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
@@ -352,6 +353,28 @@ test('an `isRevokedNow` that answers neither `true` nor `false` says nothing', a
   const { tokens, learn } = createLane({ clock, store })
   const token = tokens.createAccessToken({ uid: 'ada' })
   for (let times = 0; times < 2; times++) await learn(token).catch(() => undefined)
+  expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+})
+
+test('an `isRevokedNow` that uses up its list of keys misses no revocation', async () => {
+  const clock = createClock()
+  const memory = createMemoryStore({ clock })
+  const isRevokedNow = memory.isRevokedNow as NonNullable<RevocationStore['isRevokedNow']>
+  const store = defineStore({
+    ...memory,
+    lookup: (keys) => memory.lookup(keys),
+    isRevokedNow(keys, start) {
+      const left = keys as RevocationKey[]
+      for (let key = left.pop(); key !== undefined; key = left.pop()) {
+        if (isRevokedNow([key], start)) return true
+      }
+      return false
+    },
+  })
+  const { tokens, create } = createLane({ clock, store })
+  const token = await create()
+  await ask(tokens.accessTokenRequired, bearer(token))
+  await tokens.revoke.user('ada')
   expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
 })
 

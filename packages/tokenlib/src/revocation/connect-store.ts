@@ -74,7 +74,11 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     const { start, end } = token.source.lifeOf(token.payload)
     const lifetime = end === null ? FOREVER : addDuration(end - start, retentionMs)
     const lookup = { keys: revocationKeys(token), start, lifetime }
-    if (token.lookup === null) token.lookup = lookup
+    if (token.lookup === null) {
+      // Every check of this token passes the same list to the store, which must not use it up.
+      Object.freeze(lookup.keys)
+      token.lookup = lookup
+    }
     return lookup
   }
 
