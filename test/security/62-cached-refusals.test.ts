@@ -3,7 +3,7 @@ import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, NOW, SECRET } from './harness/forge.js'
-import { countWork, readSigningWork } from './limits/count-work.js'
+import { countWork } from './limits/count-work.js'
 
 const OPTIONS = { algorithm: 'HS256', key: SECRET, cache: true } as const
 
@@ -45,14 +45,15 @@ describeAttacks('ATK-62 a refusal that is remembered (fast-jwt 195)', () => {
       expect(await outcomeOf(tokens.verify(forged))).toBe('TOKEN_SIGNATURE_INVALID')
     }
     const { work } = await countWork(() => tokens.verify(honest))
-    expect(readSigningWork(work)).toBeLessThan(honest.length / 4)
+    // Claims are parsed once their signature holds.
+    expect(work.by['JSON.parse']).toBeUndefined()
     // Genuine ones do.
     for (let at = 0; at < 50; at++) {
       const other = forge({ claims: { ...CLAIMS, jti: `other-${at}` } })
       for (let times = 0; times < 2; times++) await tokens.verify(other)
     }
     const again = await countWork(() => tokens.verify(honest))
-    expect(readSigningWork(again.work)).toBeGreaterThan(honest.length / 2)
+    expect(again.work.by['JSON.parse']).toBeGreaterThan(0)
   })
 
   ownAttack('a store that could not answer is asked again', async () => {

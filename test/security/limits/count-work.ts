@@ -5,7 +5,8 @@ import { syncBuiltinESMExports } from 'node:module'
  * What built-in functions were given to look at while something ran, in characters, bytes or elements.
  *
  * Two things are out of reach of any wrapper, `===` and `+`; neither looks at more than one of its sides' lengths
- * before a refusal. Everything else that reads, copies, splits or parses a text or a list is here.
+ * before a refusal. Nor is `readCode` counted, by which short texts are read: MACs of up to 1,024 characters, claims of up
+ * to 256, and ids. Everything else that reads, copies, splits or parses a text or a list is here.
  */
 export interface Work {
   readonly total: number
@@ -33,11 +34,6 @@ export async function countWork(run: () => unknown): Promise<Counted> {
     restore()
   }
   return { error, work: { by, total: Object.values(by).reduce((sum, amount) => sum + amount, 0) } }
-}
-
-/** What a check of an HS256 signature looked at: a short text is read by character, a long one by `node:crypto`. */
-export function readSigningWork({ by }: Work): number {
-  return (by['Hmac.update'] ?? 0) + (by['String.charCodeAt'] ?? 0)
 }
 
 type Measure = (self: unknown, args: readonly unknown[], result: unknown) => number

@@ -4,7 +4,7 @@ import { createMemoryStore } from '../../../packages/tokenlib/src/stores/memory.
 import { describeAttacks, ownAttack } from '../harness/attack.js'
 import { CLAIMS, forge, SECRET } from '../harness/forge.js'
 import { countRefusal, countSuccess, FIXED_WORK, MIB } from './count-refusal.js'
-import { countWork, readSigningWork } from './count-work.js'
+import { countWork } from './count-work.js'
 import { internalsOf } from '../../../packages/tokenlib/src/sessions/internals.js'
 
 const createManager = (options: TokenConfigOptions = {}): TokenManager =>
@@ -48,9 +48,8 @@ describeAttacks('limits: the length of a token (CVE-2025-30204, CVE-2025-27144, 
     const first = await countSuccess(() => tokens.verify(honest))
     await tokens.verify(honest)
     const again = await countSuccess(() => tokens.verify(honest))
-    // The cache is there: no signature is checked twice.
-    expect(readSigningWork(first)).toBeGreaterThan(honest.length / 2)
-    expect(readSigningWork(again)).toBeLessThan(honest.length / 4)
+    // The cache is there: claims, which are parsed once their signature holds, are not parsed again.
+    expect([first.by['JSON.parse'], again.by['JSON.parse']]).toEqual([expect.any(Number), undefined])
     for (const length of LENGTHS) {
       const dots = '.'.repeat(length)
       const { total } = await countRefusal(() => tokens.verify(dots))

@@ -1,4 +1,4 @@
-import { copyText } from '../encoding.js'
+import { copyText, readCode } from '../encoding.js'
 import { isTokenError, KeysUnavailableError, TokenIssuerError } from '../errors.js'
 import type { Settings } from '../config/settings.js'
 import type { RevocableToken } from '../revocation/revocation.js'
@@ -290,9 +290,9 @@ function createSightings(size: number): (token: string) => boolean {
 function toKey(text: string): number {
   const end = text.length - 2
   return (
-    text.charCodeAt(end) ^
-    (text.charCodeAt(end - 1) << 7) ^
-    (text.charCodeAt(end - 2) << 14) ^
-    (text.charCodeAt(end - 3) << 21)
+    readCode(text, end) ^
+    (readCode(text, end - 1) << 7) ^
+    (readCode(text, end - 2) << 14) ^
+    (readCode(text, end - 3) << 21)
   )
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { readCode } from '../encoding.js'
 import type { TokenPayload } from '../tokens/payload.js'
 import type { TokenSource } from '../tokens/token-source.js'
 
@@ -98,7 +99,7 @@ export function readStoredId(stored: string): string | null {
 function isPlain(id: string): boolean {
   if (id.length > MAX_ID_LENGTH) return false
   for (let at = 0; at < id.length; at++) {
-    const code = id.charCodeAt(at)
+    const code = readCode(id, at)
     if (code < 0x20 || code > 0x7e) return false
   }
   return true

@@ -1,5 +1,5 @@
 import crypto from 'node:crypto'
-import { readBase64urlDigit } from '../encoding.js'
+import { readBase64urlDigit, readCode } from '../encoding.js'
 
 /**
  * Whether a text is the HMAC-SHA-256 of an input, in canonical base64url.
@@ -92,10 +92,10 @@ function absorbText(text: string): boolean {
   let at = 0
   for (; at + BLOCK_BYTES <= length; at += BLOCK_BYTES) {
     for (let word = 0; word < BLOCK_WORDS; word++) {
-      const a = text.charCodeAt(at + 4 * word)
-      const b = text.charCodeAt(at + 4 * word + 1)
-      const c = text.charCodeAt(at + 4 * word + 2)
-      const d = text.charCodeAt(at + 4 * word + 3)
+      const a = readCode(text, at + 4 * word)
+      const b = readCode(text, at + 4 * word + 1)
+      const c = readCode(text, at + 4 * word + 2)
+      const d = readCode(text, at + 4 * word + 3)
       codes |= a | b | c | d
       schedule[word] = (a << 24) | (b << 16) | (c << 8) | d
     }
@@ -104,7 +104,7 @@ function absorbText(text: string): boolean {
   const rest = length - at
   clearBlock(0)
   for (let byte = 0; byte < rest; byte++) {
-    const code = text.charCodeAt(at + byte)
+    const code = readCode(text, at + byte)
     codes |= code
     addByte(byte, code)
   }
