@@ -1,9 +1,6 @@
 import { createSecretKey } from 'node:crypto'
-import { Redis } from 'ioredis'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { createMemoryStore } from 'tokenlib/memory'
-import { createRedisStore } from 'tokenlib/redis'
-import { replicate } from 'tokenlib/replica'
 import { readCpu, readMemory, serveParent } from '../child.js'
 import { createIdBatches, revokeIds } from '../tokens.js'
 
@@ -62,7 +59,7 @@ async function importFramework(name) {
 async function createManager(setUp) {
   const { contestant, secret, revokedId } = setUp
   const config = new TokenConfig({ JWT_SECRET_KEY: secret })
-  const store = createStore(setUp)
+  const store = await createStore(setUp)
   const tokens = new TokenManager({ config, store: store ?? undefined })
   if (contestant.revocation === 'Set') {
     const revoked = createRevokedSet(setUp)
@@ -78,18 +75,27 @@ async function createManager(setUp) {
   return tokens
 }
 
-function createStore({ contestant, redisUrl, namespace, replicaNamespace }) {
-  const openRedis = (name) => createRedisStore(new Redis(redisUrl), { namespace: name, allowVolatile: true })
+async function createStore({ contestant, redisUrl, namespace, replicaNamespace }) {
+  const openRedis = async (name) => {
+    const { createRedisStore } = await import('tokenlib/redis')
+    return createRedisStore(await connectRedis(redisUrl), { namespace: name, allowVolatile: true })
+  }
   switch (contestant.revocation) {
     case 'memory':
       return createMemoryStore({ allowInProduction: true })
     case 'Redis':
       return openRedis(namespace)
     case 'replica':
-      return replicate(openRedis(replicaNamespace))
+      return (await import('tokenlib/replica')).replicate(await openRedis(replicaNamespace))
     default:
       return null
   }
+}
+
+// Has a class that extends `String`, which makes strings slower in the whole process.
+async function connectRedis(url) {
+  const { Redis } = await import('ioredis')
+  return new Redis(url)
 }
 
 /** The check that users of a library write. */
@@ -99,7 +105,7 @@ async function createCheck(setUp) {
     const revoked = createRevokedSet(setUp)
     return (id) => revoked.has(id)
   }
-  const redis = new Redis(setUp.redisUrl)
+  const redis = await connectRedis(setUp.redisUrl)
   await redis.set(`revoked:${setUp.revokedId}`, '1', 'EX', 3600)
   return async (id) => (await redis.get(`revoked:${id}`)) !== null
 }

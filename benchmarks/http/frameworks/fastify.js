@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import fastifyJwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import { enforce, handleErrors, inject } from 'tokenlib/fastify'
-import { createByHand } from '../../process/verifiers.js'
+import { createByHand } from '../../process/by-hand.js'
 import { BARE_ANSWER } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */
