@@ -31,8 +31,8 @@ const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_
 const digitValues = new Int8Array(0x1_00_00).fill(-1)
 for (let value = 0; value < DIGITS.length; value++) digitValues[DIGITS.charCodeAt(value)] = value
 
-// oxlint-disable-next-line typescript/unbound-method -- Only `readCode` calls it, with a text.
-const { charCodeAt } = String.prototype
+const methods: { readonly charCodeAt: (this: string, at: number) => number } = String.prototype
+const { charCodeAt } = methods
 
 /**
  * The code unit at an index. Not the method itself: in a process with a class that extends `String`, as `ioredis` has one,
