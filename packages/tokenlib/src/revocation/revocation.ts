@@ -95,7 +95,7 @@ export function readStoredId(stored: string): string | null {
   return stored.startsWith(DIGEST) ? null : stored
 }
 
-// Not a regular expression, which takes longer than the rest of a check in memory.
+// Not a regular expression, because every check of a new token calls this, for each of its ids.
 function isPlain(id: string): boolean {
   if (id.length > MAX_ID_LENGTH) return false
   for (let at = 0; at < id.length; at++) {

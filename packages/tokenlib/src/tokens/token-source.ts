@@ -227,9 +227,7 @@ export function findSourceSigner(
   }
   if (found.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
   // Before the signature: a key may go on under another name.
-  const [only] = found
-  const areTrusted = found.length === 1 && only !== undefined && keys.isTrusted(only, now)
-  const trusted = areTrusted ? found : found.filter((key) => keys.isTrusted(key, now))
+  const trusted = found.filter((key) => keys.isTrusted(key, now))
   if (trusted.length === 0) throw new TokenSignatureError('Token was signed with a retired key')
   return findSigner(trusted, jws)
 }

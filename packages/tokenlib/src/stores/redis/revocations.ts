@@ -83,7 +83,7 @@ export function createLookup(
     const values = await joined.values
     return indexes.map((index) => {
       const value = values.get(index)
-      return value === undefined ? undefined : readEntry(value).notBefore
+      return value === undefined ? undefined : readNotBefore(value)
     })
   }
 
@@ -133,10 +133,9 @@ export function toPosition(reply: readonly Reply[]): Position {
 }
 
 // As the scripts write them.
-function readEntry(value: string): Pick<Revocation, 'notBefore' | 'until'> {
+function readNotBefore(value: string): number {
   const colon = value.indexOf(':')
-  if (colon === -1) return { notBefore: FOREVER, until: Number(value) }
-  return { notBefore: Number(value.slice(0, colon)), until: Number(value.slice(colon + 1)) }
+  return colon === -1 ? FOREVER : Number(value.slice(0, colon))
 }
 
 const POSITION = /^([\w-]+)\|(\d{1,16})\|([\w-]*)\|(\d{1,16})$/
