@@ -136,7 +136,7 @@ describe('dependencies', () => {
 
 test('time is read in one place', () => {
   // The client has one of its own: it must not bring anything else into a page.
-  const clocks = [`${CORE}time.ts`, 'packages/client/src/responses.ts']
+  const clocks = [`${CORE}time.ts`, 'packages/client/src/options.ts']
   const reading = listFiles(({ text }) => /Date\.now\(\)|performance\.now\(\)|new Date\(\)/.test(text))
   expect(reading.filter((path) => !clocks.includes(path))).toEqual([])
 })

@@ -3,6 +3,8 @@ import { nextTurn, sleep, startTimer } from '../packages/tokenlib/src/runtime.js
 import { TokenConfig, TokenManager } from '../packages/tokenlib/src/index.js'
 import { defineStore } from '../packages/tokenlib/src/revocation/store.js'
 import { createMemoryStore } from '../packages/tokenlib/src/stores/memory.js'
+import { createVirtualClock } from '../packages/tokenlib/src/testing/clocks.js'
+import { systemScheduler } from '../packages/tokenlib/src/time.js'
 import { createManager, SECRET } from './helpers/manager.js'
 
 afterEach(() => vi.unstubAllGlobals())
@@ -41,23 +43,26 @@ test('so is a store that does not answer', async () => {
 })
 
 test('a timer that was started calls back, whatever the timers of the runtime are', async () => {
-  await new Promise<void>((resolve) => startTimer(resolve, 1))
+  await new Promise<void>((resolve) => startTimer(systemScheduler, resolve, 1))
   makeTimersNumbers()
-  await new Promise<void>((resolve) => startTimer(resolve, 1))
+  await new Promise<void>((resolve) => startTimer(systemScheduler, resolve, 1))
 })
 
 test('a timer that was started does not keep the process alive', () => {
-  const timer = startTimer(() => {}, 1000)
-  expect(timer.hasRef()).toBe(false)
-  clearTimeout(timer)
+  const timer = startTimer(systemScheduler, () => {}, 1000)
+  expect((timer as NodeJS.Timeout).hasRef()).toBe(false)
+  systemScheduler.clearTimeout(timer)
 })
 
 test('sleep resolves, and is ended by its signal', async () => {
-  await expect(sleep(1)).resolves.toBeUndefined()
-  await expect(sleep(1, new AbortController().signal)).resolves.toBeUndefined()
-  await expect(sleep(60_000, AbortSignal.abort(new Error('before')))).rejects.toThrow('before')
+  const { scheduler, advance } = createVirtualClock()
+  const alone = sleep(scheduler, 60_000)
+  const withSignal = sleep(scheduler, 60_000, new AbortController().signal)
+  await advance('60s')
+  await expect(Promise.all([alone, withSignal])).resolves.toEqual([undefined, undefined])
+  await expect(sleep(scheduler, 60_000, AbortSignal.abort(new Error('before')))).rejects.toThrow('before')
   const controller = new AbortController()
-  const asleep = sleep(60_000, controller.signal)
+  const asleep = sleep(scheduler, 60_000, controller.signal)
   controller.abort(new Error('meanwhile'))
   await expect(asleep).rejects.toThrow('meanwhile')
 })

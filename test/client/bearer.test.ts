@@ -1,12 +1,16 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createTokenClient, TokenClientError } from '../../packages/client/src/index.js'
-import { ADA, BOB, createSignal, hold, openServer, unavailable } from './open-server.js'
+import {
+  createTokenClient,
+  TokenClientError,
+  type TokenClientOptions,
+} from '../../packages/client/src/index.js'
+import { ADA, BOB, createPauses, createSignal, hold, openServer, unavailable } from './open-server.js'
 
 const EXPIRED = 16 * 60
 
-async function openLoggedIn() {
+async function openLoggedIn(options: TokenClientOptions = {}) {
   const server = await openServer()
-  const client = server.createClient()
+  const client = server.createClient(options)
   const events: string[] = []
   for (const name of ['loggedIn', 'refreshed', 'loggedOut', 'offline'] as const) {
     client.on(name, () => events.push(name))
@@ -263,12 +267,12 @@ describe('an outage is no log-out', () => {
   })
 
   test('an abort ends the wait for Retry-After', async () => {
-    const { client, origin, plan } = await openLoggedIn()
     const controller = new AbortController()
+    const { pauses, clock } = createPauses(() => controller.abort(new Error('left')))
+    const { client, origin, plan } = await openLoggedIn({ clock })
     plan('GET /notes', unavailable({ 'retry-after': '30' }))
-    const response = client.fetch(`${origin}/notes`, { signal: controller.signal })
-    setTimeout(() => controller.abort(new Error('left')), 50)
-    await expect(response).rejects.toThrow('left')
+    await expect(client.fetch(`${origin}/notes`, { signal: controller.signal })).rejects.toThrow('left')
+    expect(pauses).toEqual([30_000])
   })
 })
 

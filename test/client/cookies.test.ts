@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type RefreshedTokens, setRefreshCookies } from '../../packages/tokenlib/src/index.js'
-import { ADA, BOB, hold, openServer } from './open-server.js'
+import { ADA, createPauses, BOB, hold, openServer } from './open-server.js'
 
 const EXPIRED = 16 * 60
 
@@ -74,7 +74,8 @@ test('a refresh that another tab has superseded is repeated with the newest cook
   const { createCookieClient, origin, tokens, clock, plan } = await openServer({
     JWT_TOKEN_LOCATION: 'cookies',
   })
-  const { client, jar } = createCookieClient()
+  const { pauses, clock: clientClock } = createPauses()
+  const { client, jar } = createCookieClient({ clock: clientClock })
   await client.logIn(ADA)
   const store = ({ refreshToken }: RefreshedTokens): void =>
     jar.store(setRefreshCookies(tokens, refreshToken))
@@ -103,5 +104,6 @@ test('a refresh that another tab has superseded is repeated with the newest cook
   })
   expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
   expect(statuses).toEqual([409])
+  expect(pauses).toEqual([1000])
   expect(await tokens.sessions.list('ada')).toHaveLength(1)
 })

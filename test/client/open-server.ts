@@ -5,7 +5,12 @@ import { fileURLToPath } from 'node:url'
 import { createAdaptorServer } from '@hono/node-server'
 import { build } from 'esbuild'
 import { onTestFinished } from 'vitest'
-import { createTokenClient, type TokenClientOptions } from '../../packages/client/src/index.js'
+import {
+  type ClientTimers,
+  createTokenClient,
+  type TokenClientOptions,
+} from '../../packages/client/src/index.js'
+import { CALL_TIMEOUT_MS } from '../../packages/client/src/limits.js'
 import { enforce, handleErrors, mount } from '../../packages/tokenlib/src/frameworks/fetch.js'
 import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
@@ -88,6 +93,21 @@ export async function openServer(config: TokenConfigOptions = {}) {
       return { client: create(), jar, reload: create }
     },
   }
+}
+
+/** A clock for a client whose pauses are noted, and left to `onPause`; only calls still take real time. */
+export function createPauses(onPause: (end: () => void) => void = setImmediate) {
+  const pauses: number[] = []
+  const scheduler: ClientTimers = {
+    setTimeout(callback, milliseconds) {
+      if (milliseconds === CALL_TIMEOUT_MS) return setTimeout(callback, milliseconds)
+      pauses.push(milliseconds)
+      onPause(callback)
+      return undefined
+    },
+    clearTimeout,
+  }
+  return { pauses, clock: Object.assign(() => Date.now(), { scheduler }) }
 }
 
 export const ADA = { name: 'ada', password: 'secret' }

@@ -1,26 +1,17 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { ADA, openServer, unavailable } from './open-server.js'
-
-afterEach(() => vi.useRealTimers())
+import { ADA, createPauses, openServer, unavailable } from './open-server.js'
 
 const COOKIES = { JWT_TOKEN_LOCATION: 'cookies' } as const
 
 /** A page that is loaded again after a login, and the pauses that it makes: they pass at once. */
-async function reload() {
+async function reload(onPause?: (end: () => void) => void) {
   const server = await openServer(COOKIES)
-  const { client: before, reload: create, jar } = server.createCookieClient()
+  const { pauses, clock } = createPauses(onPause)
+  const { client: before, reload: create, jar } = server.createCookieClient({ clock })
   await before.logIn(ADA)
   const client = create()
   const offline: string[] = []
   client.on('offline', ({ code }) => offline.push(code))
-  const pauses: number[] = []
-  const { setTimeout } = globalThis
-  // Timers of the server and of `fetch` are not meant: only what the client waits for is longer than they need.
-  vi.spyOn(globalThis, 'setTimeout').mockImplementation((run: () => void, milliseconds = 0) => {
-    const isPause = new Error().stack?.includes('/packages/client/') === true
-    if (isPause) pauses.push(milliseconds)
-    return setTimeout(run, isPause ? 0 : milliseconds)
-  })
   vi.spyOn(Math, 'random').mockReturnValue(0.5)
   return { ...server, client, jar, create, offline, pauses }
 }
@@ -81,7 +72,8 @@ describe('start', () => {
   })
 
   test('ends when its signal aborts: before, during a request and during a pause', async () => {
-    const { client, plan, sent } = await reload()
+    const pause = new AbortController()
+    const { client, plan, sent } = await reload(() => pause.abort('pause'))
     const asked = sent().length
     await expect(client.start({ signal: AbortSignal.abort('before') })).rejects.toBe('before')
     const during = new AbortController()
@@ -90,9 +82,6 @@ describe('start', () => {
       return next()
     })
     await expect(client.start({ signal: during.signal })).rejects.toBe('request')
-    vi.restoreAllMocks()
-    const pause = new AbortController()
-    client.on('offline', () => setImmediate(() => pause.abort('pause')))
     plan(ASK, unavailable({ 'retry-after': '300' }))
     await expect(client.start({ signal: pause.signal })).rejects.toBe('pause')
     expect(sent().length - asked).toBeLessThanOrEqual(3)

@@ -5,7 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { TokenEvents } from '../../packages/tokenlib/src/index.js'
 import { type KeySource, parseKeySource } from '../../packages/issuers/src/keys/key-source.js'
-import type { KeyLoader, SourceKeys } from '../../packages/tokenlib/src/tokens/token-source.js'
+import { createVirtualClock, type VirtualClock } from '../../packages/tokenlib/src/testing/clocks.js'
+import type { KeyLoader, SourceContext, SourceKeys } from '../../packages/tokenlib/src/tokens/token-source.js'
 import type { BoundKey } from '../../packages/tokenlib/src/tokens/algorithms.js'
 import type { Algorithm, Jwk, JwsHeader } from '../../packages/tokenlib/src/tokens/jose.js'
 import { createKeyPair, keyPairFor } from './keys.js'
@@ -79,8 +80,9 @@ export interface TestedKeys extends Pick<SourceKeys, 'find' | 'idsOf'>, KeyLoade
   look(header: JwsHeader): Promise<readonly string[] | null>
   readonly loaded: TokenEvents['keysLoaded'][]
   readonly failed: TokenEvents['keysFailed'][]
-  /** Moves the clock on. */
-  advance(seconds: number): void
+  readonly advance: VirtualClock['advance']
+  readonly runUntil: VirtualClock['runUntil']
+  readonly block: VirtualClock['block']
 }
 
 export const ISSUER = 'https://id.example/'
@@ -103,17 +105,15 @@ export function createTestedKeys(
     isWorkerd = false,
   }: { issuer?: string; algorithms?: readonly Algorithm[]; isWorkerd?: boolean } = {},
 ): TestedKeys {
-  let now = 1_000_000
+  const clock = createVirtualClock()
   const loaded: TokenEvents['keysLoaded'][] = []
   const failed: TokenEvents['keysFailed'][] = []
   const createKeys = parseKeySource(source, { issuer, algorithms })
-  const keys = createKeys(
-    (name, create) => {
-      if (name === 'keysLoaded') loaded.push(create() as TokenEvents['keysLoaded'])
-      if (name === 'keysFailed') failed.push(create() as TokenEvents['keysFailed'])
-    },
-    { now: () => now, isWorkerd },
-  )
+  const emit: SourceContext['emit'] = (name, create) => {
+    if (name === 'keysLoaded') loaded.push(create() as TokenEvents['keysLoaded'])
+    if (name === 'keysFailed') failed.push(create() as TokenEvents['keysFailed'])
+  }
+  const keys = createKeys({ emit, scheduler: clock.scheduler }, isWorkerd)
   const nothing: KeyLoader = { async load() {}, prepare() {}, async ready() {} }
   const loader = keys.loader ?? nothing
   return {
@@ -127,7 +127,9 @@ export function createTestedKeys(
     },
     loaded,
     failed,
-    advance: (seconds) => void (now += seconds * 1000),
+    advance: clock.advance,
+    runUntil: clock.runUntil,
+    block: clock.block,
   }
 }
 

@@ -1,4 +1,5 @@
 import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createVirtualClock, type VirtualClock } from '../../packages/tokenlib/src/testing/clocks.js'
 
 /** Long enough for HS512. */
 export const SECRET = 'a-test-secret-that-is-long-enough-for-every-hmac-algorithm-there-is'
@@ -14,6 +15,15 @@ export function createClock(seconds: number = NOW) {
   const clock = (): number => clock.seconds * 1000
   clock.seconds = seconds
   return clock
+}
+
+/** A clock like that of `createClock`, which runs timers as well. To set `seconds` is to set the time of day. */
+export function createTimedClock(): VirtualClock & { seconds: number } {
+  const clock = createVirtualClock(new Date(NOW * 1000))
+  return Object.defineProperty(clock as VirtualClock & { seconds: number }, 'seconds', {
+    get: () => clock() / 1000,
+    set: (seconds: number) => clock.set(new Date(seconds * 1000)),
+  })
 }
 
 /** A manager with a secret and a clock of its own; `options` are configuration fields. */

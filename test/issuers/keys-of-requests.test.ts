@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
-import { NOW, withBearer } from '../helpers/manager.js'
+import { createTimedClock, NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { recheckUpgrade } from '../../packages/tokenlib/src/sockets/upgrade.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
@@ -57,7 +57,9 @@ describe('keys that have to be loaded', () => {
   })
 
   test('ready() rejects, and requests answer 503, while they cannot be loaded', async () => {
-    const { tokens, state } = createEndpoint()
+    const clock = createTimedClock()
+    const { state, issuer } = createEndpoint()
+    const { tokens } = createReceiver([issuer], { clock })
     state.isDown = true
     const unavailable = { code: 'KEYS_UNAVAILABLE', issuer: A.issuer }
     await expect(tokens.ready()).rejects.toMatchObject(unavailable)
@@ -68,7 +70,7 @@ describe('keys that have to be loaded', () => {
       () => internalsOf(tokens).verifyIssuedJwt(A.sign(), { typ: 'at+jwt', audience: 'x' }),
       () => tokens.logout(withBearer(A.sign())),
     ]) {
-      await expect(call()).rejects.toMatchObject(unavailable)
+      await expect(clock.runUntil<unknown>(call())).rejects.toMatchObject(unavailable)
     }
   })
 

@@ -11,7 +11,7 @@ import {
 } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createJwk, until } from '../helpers/key-server.js'
-import { createClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
+import { createTimedClock, NOW, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { client, send } from '../routes/oauth-fixture.js'
 import { encode, LOGOUT } from '../routes/provider.js'
@@ -48,7 +48,7 @@ async function create(toKeys?: (state: { published: readonly object[]; isDown: b
     state.calls++
     return state.isDown ? new Response(null, { status: 500 }) : Response.json({ keys: state.published })
   }
-  const clock = createClock()
+  const clock = createTimedClock()
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, ...PATIENT }),
     clock,
@@ -63,7 +63,7 @@ async function create(toKeys?: (state: { published: readonly object[]; isDown: b
     ],
   })
   await tokens.ready()
-  return { tokens, state }
+  return { tokens, state, clock }
 }
 
 type Tokens = Awaited<ReturnType<typeof create>>['tokens']
@@ -116,61 +116,61 @@ const FINAL: readonly (readonly [
 
 describe.each(FINAL)('%s with an unknown key', (_name, refused, accepted, request) => {
   test('is refused for good only after the keys were loaded for it', async () => {
-    const { tokens } = await create()
-    expect(await request(tokens, junk.privateKey, 'junk')).toBe(refused)
+    const { tokens, clock } = await create()
+    expect(await clock.runUntil(request(tokens, junk.privateKey, 'junk'))).toBe(refused)
   })
 
   test('is unavailable while the keys cannot be loaded', async () => {
-    const { tokens, state } = await create()
+    const { tokens, state, clock } = await create()
     state.isDown = true
-    expect(await request(tokens, next.privateKey, 'k2')).toBe(503)
+    expect(await clock.runUntil(request(tokens, next.privateKey, 'k2'))).toBe(503)
     // And once more, within the cool-down.
-    expect(await request(tokens, next.privateKey, 'k2')).toBe(503)
+    expect(await clock.runUntil(request(tokens, next.privateKey, 'k2'))).toBe(503)
   })
 
   test('is accepted within the cool-down that a stranger has started', async () => {
-    const { tokens, state } = await create()
+    const { tokens, state, clock } = await create()
     expect(await outcomeOf(tokens.verify(access(junk.privateKey, 'junk')))).toBe('TOKEN_SIGNATURE_INVALID')
     state.published = [old.jwk, next.jwk]
     // Other requests are refused at once.
     expect(await outcomeOf(tokens.verify(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
-    expect(await request(tokens, next.privateKey, 'k2')).toBe(accepted)
+    expect(await clock.runUntil(request(tokens, next.privateKey, 'k2'))).toBe(accepted)
   })
 
   test('is accepted although strangers send the same with unknown keys all the time', async () => {
-    const { tokens, state } = await create()
-    expect(await request(tokens, junk.privateKey, 'junk')).toBe(refused)
+    const { tokens, state, clock } = await create()
+    expect(await clock.runUntil(request(tokens, junk.privateKey, 'junk'))).toBe(refused)
     const others = Array.from({ length: 50 }, (_, at) => request(tokens, junk.privateKey, `junk-${at}`))
     state.published = [old.jwk, next.jwk]
-    expect(await request(tokens, next.privateKey, 'k2')).toBe(accepted)
-    expect(new Set(await Promise.all(others))).toEqual(new Set([refused]))
+    expect(await clock.runUntil(request(tokens, next.privateKey, 'k2'))).toBe(accepted)
+    expect(new Set(await clock.runUntil(Promise.all(others)))).toEqual(new Set([refused]))
     // The first load, one for the first stranger, and one for all the others.
     expect(state.calls).toBe(3)
   })
 
   test('waits for a load of its own if one is under way that had begun before', async () => {
-    const { tokens, state } = await create()
+    const { tokens, state, clock } = await create()
     const first = outcomeOf(tokens.verify(access(junk.privateKey, 'junk')))
     await until(() => state.calls === 2)
     state.published = [old.jwk, next.jwk]
-    expect(await request(tokens, next.privateKey, 'k2')).toBe(accepted)
+    expect(await clock.runUntil(request(tokens, next.privateKey, 'k2'))).toBe(accepted)
     expect(await first).toBe('TOKEN_SIGNATURE_INVALID')
   })
 
   test('is accepted if the key function was asked for the same key a moment ago', async () => {
-    const { tokens, state } = await create(
+    const { tokens, state, clock } = await create(
       (known) => async (header) =>
         (known.published.find((jwk) => (jwk as { kid: string }).kid === header.kid) as never) ?? null,
     )
     expect(await outcomeOf(tokens.verify(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
     state.published = [old.jwk, next.jwk]
-    expect(await request(tokens, next.privateKey, 'k2')).toBe(accepted)
-    expect(await request(tokens, junk.privateKey, 'junk')).toBe(refused)
+    expect(await clock.runUntil(request(tokens, next.privateKey, 'k2'))).toBe(accepted)
+    expect(await clock.runUntil(request(tokens, junk.privateKey, 'junk'))).toBe(refused)
   })
 
   test('is refused where no answer of the issuer could help', async () => {
-    const { tokens, state } = await create()
+    const { tokens, state, clock } = await create()
     state.isDown = true
-    expect(await request(tokens, next.privateKey, '')).toBe(refused)
+    expect(await clock.runUntil(request(tokens, next.privateKey, ''))).toBe(refused)
   })
 })

@@ -23,7 +23,7 @@ test('in a Worker, no request waits for what another one has started, or leaves 
   const [key] = keys.find(headerOf('a')) ?? []
 
   // Due: the first request waits for its load, and others go on with what is there.
-  keys.advance(601)
+  await keys.advance(601)
   expect(keys.isTrusted(key as never)).toBe(false)
   expect(keys.find(headerOf('a'))).toBeNull()
   expect(open).toHaveLength(2)
@@ -36,11 +36,11 @@ test('in a Worker, no request waits for what another one has started, or leaves 
   expect(keys.find(headerOf('b'))).toHaveLength(1)
 
   // A load that was dropped is replaced after its deadline.
-  keys.advance(601)
+  await keys.advance(601)
   void keys.load(headerOf('a')).catch(() => undefined)
   await until(() => open.length === 4)
   expect(keys.find(headerOf('a'))).toHaveLength(1)
-  keys.advance(6.1)
+  await keys.advance(6.1)
   expect(keys.find(headerOf('a'))).toBeNull()
   const replaced = keys.look(headerOf('a'))
   await until(() => open.length === 5)
@@ -62,7 +62,7 @@ test('in a Worker, keys stay in use if the request that waits for new ones gets 
   )
   await keys.ready()
   answer = new Response(null, { status: 500 })
-  keys.advance(601)
+  await keys.advance(601)
   expect(await keys.look(headerOf('a'))).toEqual(['a'])
   expect(keys.failed).toHaveLength(1)
 })
@@ -92,7 +92,7 @@ test('in a Worker, four requests load at a time, and the others take what these 
   open[0]?.(a.jwk)
   await requests[0]
   for (const answer of open) answer(a.jwk)
-  const found = await Promise.all(requests)
+  const found = await keys.runUntil(Promise.all(requests))
   expect(found.filter((kids) => kids?.length === 1)).toHaveLength(150)
   expect(open).toHaveLength(4)
 })
@@ -103,7 +103,7 @@ test('in a Worker, the others are told that keys are unavailable if these four h
   const requests = Array.from({ length: 300 }, () => keys.look(headerOf('a')))
   await until(() => open.length === 4)
   for (const answer of open) answer()
-  const outcomes = await Promise.allSettled(requests)
+  const outcomes = await keys.runUntil(Promise.allSettled(requests))
   expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']))
   expect(open).toHaveLength(4)
 })

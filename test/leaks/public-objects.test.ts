@@ -17,7 +17,7 @@ const NOTHING_TO_SHOW = new Set(
   pollFeed decideRotation migrationSql toErrorResponse unsetAccessCookies unsetRefreshCookies sendCookies
   describeSecurity fromContext enforce inject handleErrors Depends InjectTokenManager getTokenManagerToken
   CurrentSubject TokenClaims FreshWithin protectSocketIo Token OptionalAuth Public RequireAnyScope RequireScopes readUpgrade createTokenDecorators applicationContract storeContract
-  createFrozenClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
+  createFrozenClock createVirtualClock assertErrorOptions callDependency createEnforcer createInjector requiredTokenType isForm isJson parseBody
   readSingleHeader toRequestView rememberView toFetchErrorResponse defineStore createLossReporter attach
   auth0 cognito entra instrument keycloak okta
   readAttached setRequestIp isRevokedBy createSessionRoutes sessionRoutesContract`.split(/\s+/),

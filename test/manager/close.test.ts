@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
-import { createManager } from '../helpers/manager.js'
+import { createManager, createTimedClock } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
@@ -118,9 +118,10 @@ describe('a manager that was closed', () => {
     ],
     ['does not answer', () => new Promise<void>(() => {})],
   ])('reports a store that %s when it is closed', async (_, close) => {
+    const clock = createTimedClock()
     const { store } = createCounted({ close })
-    const { tokens } = createRevocable({ JWT_REVOCATION_TIMEOUT: '1s' }, { store })
-    expect(await outcomeOf(tokens.close())).toBe('REVOCATION_UNAVAILABLE')
+    const { tokens } = createRevocable({ JWT_REVOCATION_TIMEOUT: '1s' }, { store, clock })
+    expect(await clock.runUntil(outcomeOf(tokens.close()))).toBe('REVOCATION_UNAVAILABLE')
     expect(internalsOf(tokens).isClosed).toBe(true)
     expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe(
       'REVOCATION_UNAVAILABLE',

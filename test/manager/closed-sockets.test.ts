@@ -7,7 +7,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { TokenManager, type RevocationStore } from '../../packages/tokenlib/src/index.js'
 import type { ClosableSocket } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
-import { createClock, createManager, withBearer } from '../helpers/manager.js'
+import { createClock, createManager, createTimedClock, withBearer } from '../helpers/manager.js'
 import { advance } from '../helpers/revocable.js'
 
 const cleanUps: (() => void)[] = []
@@ -16,8 +16,8 @@ afterEach(() => {
 })
 
 /** An upgrade whose token has expired since: a socket that is watched with it is closed at the first look. */
-async function createExpired() {
-  const { tokens, clock } = createManager()
+async function createExpired(clock = createClock()) {
+  const { tokens } = createManager({}, clock)
   const request = withBearer(tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 60 }))
   const upgrade = await tokens.sockets.authenticate(request)
   clock.seconds += 61
@@ -52,7 +52,8 @@ const frame = (text: string): Buffer =>
   Buffer.concat([Buffer.from([0x81, 0x80 | text.length, 0, 0, 0, 0]), Buffer.from(text)])
 
 test('after the close frame no message reaches the application, and the connection ends', async () => {
-  const { tokens, upgrade } = await createExpired()
+  const clock = createTimedClock()
+  const { tokens, upgrade } = await createExpired(clock)
   const { socket, client } = await openRaw()
   const handled: string[] = []
   socket.on('message', (data: Buffer) => void handled.push(data.toString()))
@@ -61,11 +62,13 @@ test('after the close frame no message reaches the application, and the connecti
   client.write(frame('before'))
   await once(socket, 'message')
   tokens.sockets.closeWhenInvalid(socket, upgrade)
-  const [closing] = (await once(client, 'data')) as [Buffer]
+  const [[closing]] = (await Promise.all([once(client, 'data'), clock.advance(0)])) as [[Buffer], void]
   expect([closing[0], closing.readUInt16BE(2)]).toEqual([0x88, 4401])
   for (let count = 0; count < 100; count++) client.write(frame(`after ${count}`))
   // The client never answers the close frame.
-  await once(client, 'close')
+  await clock.advance('999ms')
+  expect(socket.readyState).toBe(socket.CLOSING)
+  await Promise.all([once(client, 'close'), clock.advance('1ms')])
   expect(handled).toEqual(['before', 'listener', 'onmessage'])
 })
 

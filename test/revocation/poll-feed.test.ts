@@ -1,6 +1,7 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { FeedPage } from '../../packages/tokenlib/src/kit.js'
 import { pollFeed } from '../../packages/tokenlib/src/stores/store-parts.js'
+import { createVirtualClock } from '../../packages/tokenlib/src/testing/clocks.js'
 
 const EMPTY: FeedPage = { entries: [], next: '0', more: false, reset: false, ageMs: 0 }
 const NEWS: FeedPage = { ...EMPTY, entries: [{ kind: 'all', id: '', notBefore: 1, until: 2 }] }
@@ -11,8 +12,6 @@ function createFeed(...pages: FeedPage[]) {
   return { read: () => pages[Math.min(reads++, pages.length - 1)] as FeedPage, reads: () => reads }
 }
 
-afterEach(() => void vi.useRealTimers())
-
 describe('a feed is read', () => {
   test.each<[string, FeedPage]>([
     ['entries', NEWS],
@@ -20,43 +19,48 @@ describe('a feed is read', () => {
     ['another history', { ...EMPTY, reset: true }],
   ])('once, if it has %s', async (_what, page) => {
     const feed = createFeed(page)
-    expect(await pollFeed(feed.read, { waitMs: 60_000 })).toBe(page)
+    const { scheduler } = createVirtualClock()
+    expect(await pollFeed(feed.read, { waitMs: 60_000 }, scheduler)).toBe(page)
     expect(feed.reads()).toBe(1)
   })
 
   test('once, if nobody wants to wait', async () => {
     // The clock stands still: not even a moment has passed.
-    vi.useFakeTimers({ toFake: ['performance'] })
+    const { scheduler } = createVirtualClock()
     const feed = createFeed(EMPTY, NEWS)
-    expect(await pollFeed(feed.read, { waitMs: 0 })).toBe(EMPTY)
+    expect(await pollFeed(feed.read, { waitMs: 0 }, scheduler)).toBe(EMPTY)
     expect(feed.reads()).toBe(1)
   })
 
   test('again soon, until it has news', async () => {
+    const clock = createVirtualClock()
     const feed = createFeed(EMPTY, EMPTY, NEWS)
-    // A wait to the end would be longer than the time limit of this test.
-    expect(await pollFeed(feed.read, { waitMs: 3_600_000 })).toBe(NEWS)
+    const waiting = pollFeed(feed.read, { waitMs: 3_600_000 }, clock.scheduler)
+    await clock.advance('100ms')
+    expect(await waiting).toBe(NEWS)
     expect(feed.reads()).toBe(3)
   })
 
   test('for as long as was asked for, and no longer', async () => {
-    vi.useFakeTimers({ toFake: ['performance'] })
-    let reads = 0
-    // Each read takes 40 milliseconds of a clock that stands still otherwise.
-    const read = (): FeedPage => {
-      reads++
-      vi.advanceTimersByTime(40)
-      return EMPTY
-    }
-    expect(await pollFeed(read, { waitMs: 100 })).toBe(EMPTY)
-    expect(reads).toBe(3)
+    const clock = createVirtualClock()
+    const feed = createFeed(EMPTY)
+    let isOver = false
+    const waiting = pollFeed(feed.read, { waitMs: 60 }, clock.scheduler).finally(() => (isOver = true))
+    await clock.advance('59ms')
+    expect(isOver).toBe(false)
+    await clock.advance('1ms')
+    expect(await waiting).toBe(EMPTY)
+    // At 0, 25, 50 and 60 milliseconds.
+    expect(feed.reads()).toBe(4)
   })
 })
 
 describe('a signal', () => {
   test('that is aborted already keeps the feed from being read', async () => {
     const feed = createFeed(NEWS)
-    const waiting = pollFeed(feed.read, { waitMs: 0, signal: AbortSignal.abort(new Error('stop')) })
+    const { scheduler } = createVirtualClock()
+    const signal = AbortSignal.abort(new Error('stop'))
+    const waiting = pollFeed(feed.read, { waitMs: 0, signal }, scheduler)
     await expect(waiting).rejects.toThrow('stop')
     expect(feed.reads()).toBe(0)
   })
@@ -64,7 +68,9 @@ describe('a signal', () => {
   test('ends the wait at once', async () => {
     const controller = new AbortController()
     let isOver = false
-    const waiting = pollFeed(createFeed(EMPTY).read, { waitMs: 60_000, signal: controller.signal }).catch(
+    const { scheduler } = createVirtualClock()
+    const { signal } = controller
+    const waiting = pollFeed(createFeed(EMPTY).read, { waitMs: 60_000, signal }, scheduler).catch(
       (error: unknown) => {
         isOver = true
         return error

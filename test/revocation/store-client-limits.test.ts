@@ -3,6 +3,7 @@ import { ConfigurationError, type RevocationStore } from '../../packages/tokenli
 import { createObservers } from '../../packages/tokenlib/src/observer.js'
 import { FOREVER, type StoreNeeds } from '../../packages/tokenlib/src/kit.js'
 import { createStoreClient } from '../../packages/tokenlib/src/revocation/store-client.js'
+import { systemScheduler } from '../../packages/tokenlib/src/time.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
 const TIMEOUT = 50
@@ -25,7 +26,8 @@ function createClient(prepare: () => Promise<void> = async () => {}, longestLife
   const client = createStoreClient(store, {
     timeoutMs: TIMEOUT,
     longestLifetime,
-    observers: createObservers(),
+    observers: createObservers(systemScheduler),
+    scheduler: systemScheduler,
     emit: (_name, create) => void unavailable.push(create() as never),
   })
   /** How a question ends that the store answers in this way. */
@@ -82,7 +84,8 @@ test('a store that stopped answering is not asked for a token, nor while it was 
   const client = createStoreClient(store, {
     timeoutMs: TIMEOUT,
     longestLifetime: 0,
-    observers: createObservers(),
+    observers: createObservers(systemScheduler),
+    scheduler: systemScheduler,
     emit: (_name, create) => void unavailable.push((create() as { operation: string }).operation),
   })
   const lookUp = () => outcomeOf((async () => client.lookup([], 0))())
@@ -336,7 +339,8 @@ describe('what the store is told of lifetimes', () => {
     const client = createStoreClient(store, {
       timeoutMs: TIMEOUT,
       longestLifetime: HOUR,
-      observers: createObservers(),
+      observers: createObservers(systemScheduler),
+      scheduler: systemScheduler,
       emit: (name, create) => void events.push([name, create()]),
     })
     await client.ready()

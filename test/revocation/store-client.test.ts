@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import {
   ConfigurationError,
   type RevocationStore,
@@ -7,14 +7,19 @@ import {
   type TokenEvents,
 } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
-import { createClock, SECRET } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createTimedClock, NOW, SECRET } from '../helpers/manager.js'
+import { createRevocable, outcomeOf as readOutcome } from '../helpers/revocable.js'
 
 const never = new Promise<never>(() => {})
 
+let clock: ReturnType<typeof createTimedClock>
+beforeEach(() => void (clock = createTimedClock()))
+
+/** How a call ends, after as much time as it takes. */
+const outcomeOf = (call: Promise<unknown>): Promise<string> => clock.runUntil(readOutcome(call))
+
 /** A manager whose store can be made to fail: `break` replaces methods, `mend` brings them back. */
 function createBreakable(options: TokenConfigOptions = {}) {
-  const clock = createClock()
   const memory = createMemoryStore({ clock })
   let broken: Partial<RevocationStore> = {}
   const calls: string[] = []
@@ -33,7 +38,6 @@ function createBreakable(options: TokenConfigOptions = {}) {
   tokens.on('storeUnavailable', (event) => unavailable.push(event))
   return {
     tokens,
-    clock,
     calls,
     unavailable,
     break: (parts: Partial<RevocationStore>) => void (broken = parts),
@@ -198,21 +202,24 @@ describe('preparing', () => {
     const { tokens, calls, break: breakStore, mend, unavailable } = createBreakable()
     breakStore({ prepare: () => Promise.reject(new Error('ECONNREFUSED')) })
     const waiting = tokens.ready()
-    await expect.poll(() => calls.filter((name) => name === 'prepare').length).toBeGreaterThan(1)
+    await clock.advance('1s')
+    expect(calls.filter((name) => name === 'prepare').length).toBeGreaterThan(5)
     mend()
-    await waiting
+    await clock.runUntil(waiting)
     expect(unavailable).toEqual([])
     const other = createBreakable()
     other.break({ prepare: () => never })
+    const startedAt = clock()
     expect(await outcomeOf(other.tokens.ready())).toBe('REVOCATION_UNAVAILABLE')
+    expect(clock() - startedAt).toBeGreaterThanOrEqual(5000)
     expect(other.unavailable).toMatchObject([{ operation: 'prepare' }])
   })
 
   test('a store that is slow to prepare is ready all the same, and known to be', async () => {
     const { tokens, break: breakStore } = createBreakable()
-    const slowly = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 60))
+    const slowly = (): Promise<void> => new Promise((resolve) => void clock.scheduler.setTimeout(resolve, 60))
     breakStore({ prepare: slowly })
-    await tokens.ready()
+    await clock.runUntil(tokens.ready())
     const token = tokens.createAccessToken({ uid: 'ada' })
     expect(await outcomeOf(tokens.verify(token))).toBe('ok')
     // A longer lifetime that takes its time holds up nobody else.
@@ -243,12 +250,13 @@ describe('while a store is gone', () => {
     breakStore({ lookup: () => never })
     calls.length = 0
     for (let round = 0; round < 15; round++) {
-      const outcomes = await Promise.all(Array.from({ length: 200 }, () => outcomeOf(tokens.verify(token))))
+      const asked = Array.from({ length: 200 }, () => readOutcome(tokens.verify(token)))
+      const outcomes = await clock.runUntil(Promise.all(asked))
       expect(new Set(outcomes)).toEqual(new Set(['REVOCATION_UNAVAILABLE']))
     }
     expect(calls.length).toBeLessThan(500)
     mend()
-    await expect.poll(() => outcomeOf(tokens.verify(token)), { timeout: 5000 }).toBe('ok')
+    await clock.advance('1s')
     expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   })
 
@@ -257,7 +265,8 @@ describe('while a store is gone', () => {
     const token = tokens.createAccessToken({ uid: 'ada' })
     await tokens.verify(token)
     breakStore({ lookup: async (keys) => keys.map(() => undefined) })
-    const outcomes = await Promise.all(Array.from({ length: 5000 }, () => outcomeOf(tokens.verify(token))))
+    const asked = Array.from({ length: 5000 }, () => readOutcome(tokens.verify(token)))
+    const outcomes = await Promise.all(asked)
     expect(new Set(outcomes)).toEqual(new Set(['ok']))
   })
 })
@@ -276,9 +285,8 @@ test('an answer that comes too late changes nothing', async () => {
 
 test('a store is prepared before it is asked, also about a token that expires before it begins', async () => {
   const { tokens, calls } = createBreakable({ JWT_DECODE_LEEWAY: '1h' })
-  const at = createClock()() / 1000
   // Within the leeway both ways, so it verifies; from its start to its end is less than no time.
-  const token = forgeClaims({ sub: 'ada', type: 'access', iat: at + 3500, exp: at - 3500 })
+  const token = forgeClaims({ sub: 'ada', type: 'access', iat: NOW + 3500, exp: NOW - 3500 })
   expect(await outcomeOf(tokens.verify(token))).toBe('ok')
   expect(calls).toEqual(['prepare', 'lookup'])
 })

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { MissingTokenError, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createConsole } from '../../packages/console/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
@@ -89,12 +89,15 @@ describe('live revocations', () => {
     const other = new TokenManager({ config: tokens.config, store: shared })
     await other.revoke.user('long ago')
     await tokens.ready()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const live = readLive(await get('/api/live'))
     await tokens.revoke.user('own')
     await tokens.revoke.session('own session')
     await other.revoke.user('of another')
     expect(await live.next()).toMatchObject({ event: 'revoked', facts: { id: 'own' } })
     expect(await live.next()).toMatchObject({ event: 'revoked', facts: { id: 'own session' } })
+    await vi.advanceTimersByTimeAsync(2000)
     expect(await live.next()).toMatchObject({ event: 'arrived', facts: { kind: 'user', id: 'of another' } })
     await live.cancel()
   })

@@ -9,7 +9,7 @@ import {
 } from '../../packages/issuers/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createForeign, createReceiver } from '../helpers/foreign.js'
-import { createClock, NOW, SECRET } from '../helpers/manager.js'
+import { createTimedClock, NOW, SECRET } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { client, send } from './oauth-fixture.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
@@ -30,7 +30,7 @@ async function createForeignToken(): Promise<string> {
 }
 
 function createRoutes(keys: IssuerOptions['keys']) {
-  const clock = createClock()
+  const clock = createTimedClock()
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
     clock,
@@ -45,12 +45,14 @@ function createRoutes(keys: IssuerOptions['keys']) {
     ],
   })
   const introspection = createIntrospectionRoute(tokens, { client })
-  return { tokens, introspection, revocation: createRevocationRoute(tokens, { client }) }
+  const revocation = createRevocationRoute(tokens, { client })
+  const sendTo: typeof send = (...given) => clock.runUntil(send(...given))
+  return { tokens, introspection, revocation, send: sendTo }
 }
 
 test('tokens of other issuers are introspected and revoked, the keys being loaded first', async () => {
   for (let count = 0; count < 8; count++) {
-    const { introspection, revocation } = createRoutes(() => jwk)
+    const { introspection, revocation, send } = createRoutes(() => jwk)
     const token = await createForeignToken()
     const [, body] = await send(introspection, { token })
     expect(body).toMatchObject({ active: true, iss: ISSUER, sub: 'kc:ada', scope: 'read' })
@@ -60,14 +62,14 @@ test('tokens of other issuers are introspected and revoked, the keys being loade
 })
 
 test('a token of another issuer is revoked before anybody has used it', async () => {
-  const { introspection, revocation } = createRoutes(() => jwk)
+  const { introspection, revocation, send } = createRoutes(() => jwk)
   const token = await createForeignToken()
   expect(await send(revocation, { token })).toEqual([200, null])
   expect(await send(introspection, { token })).toEqual([200, { active: false }])
 })
 
 test('keys that cannot be loaded leave open whether a token is good, and whether it was revoked', async () => {
-  const { introspection, revocation } = createRoutes(() => Promise.reject(new Error('ECONNREFUSED')))
+  const { introspection, revocation, send } = createRoutes(() => Promise.reject(new Error('ECONNREFUSED')))
   const token = await createForeignToken()
   for (const routes of [introspection, revocation]) {
     expect(await send(routes, { token })).toMatchObject([503, { code: 'KEYS_UNAVAILABLE' }])

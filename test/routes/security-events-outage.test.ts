@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
 import {
@@ -12,7 +11,7 @@ import { MAX_DEFERRED } from '../../packages/tokenlib/src/revocation/revoker.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
-import { createClock, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
+import { createTimedClock, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {
   accessToken,
@@ -30,7 +29,7 @@ import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 /** A store that fails while it is down, and what it has: `data` never fails. */
 function createFailing() {
-  const clock = createClock()
+  const clock = createTimedClock()
   const data = createMemoryStore({ clock })
   const state = { isDown: false, failsOnly: null as string | null }
   const failing = <Method extends (...given: never[]) => Promise<unknown>>(name: string, method: Method) =>
@@ -77,7 +76,7 @@ const hasWritten = async ({ data }: Failing): Promise<boolean> => {
 }
 
 const written = async (failing: Failing): Promise<void> => {
-  while (!(await hasWritten(failing))) await sleep(10)
+  while (!(await hasWritten(failing))) await failing.clock.advance('10ms')
 }
 
 describe('a logout while the store does not answer', () => {
@@ -107,10 +106,10 @@ describe('a logout while the store does not answer', () => {
     await tokens.ready()
     failing.state.isDown = true
     expect((await sendLogout(logout, logoutToken({ sid: undefined }))).status).toBe(200)
-    failing.clock.seconds += 100
+    await failing.clock.advance(100)
     failing.state.isDown = false
     await written(failing)
-    const { seconds } = failing.clock
+    const seconds = Math.floor(failing.clock() / 1000)
     const claims = { aud: API, sub: 'ada', iat: seconds, exp: seconds + 600 }
     expect(await outcomeOf(tokens.verify(ID.sign(claims, { typ: 'at+jwt' })))).toBe('ok')
     expect(await outcomeOf(tokens.verify(accessToken(ID, 'ada')))).toBe('TOKEN_REVOKED')
@@ -121,18 +120,18 @@ describe('a logout while the store does not answer', () => {
     const { tokens, logout } = failing.start()
     const used = logoutToken({ sid: undefined })
     expect((await sendLogout(logout, used)).status).toBe(200)
-    failing.clock.seconds += 30
-    const { seconds } = failing.clock
+    await failing.clock.advance(30)
+    const seconds = Math.floor(failing.clock() / 1000)
     const claims = { aud: API, sub: 'ada', iat: seconds, exp: seconds + 600 }
     const token = ID.sign(claims, { typ: 'at+jwt' })
     expect(await outcomeOf(tokens.verify(token))).toBe('ok')
-    failing.clock.seconds += 30
+    await failing.clock.advance(30)
     failing.state.isDown = true
     // Nobody can tell at this moment.
     expect((await sendLogout(logout, used)).status).toBe(200)
     expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
     failing.state.isDown = false
-    while ((await outcomeOf(tokens.verify(token))) !== 'ok') await sleep(10)
+    while ((await outcomeOf(tokens.verify(token))) !== 'ok') await failing.clock.advance('10ms')
     const { entries } = await failing.data.feed(null, { waitMs: 0 })
     expect(entries.find(({ kind }) => kind === 'user')?.notBefore).toBeLessThan(seconds * 1000)
   })
@@ -144,7 +143,7 @@ describe('a logout while the store does not answer', () => {
     failing.state.isDown = true
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
     failing.state.isDown = false
-    await sleep(300)
+    await failing.clock.advance('300ms')
     const { entries } = await failing.data.feed(null, { waitMs: 0 })
     expect(new Set(entries.map(({ kind }) => kind))).toEqual(new Set(['key']))
   })
@@ -178,7 +177,7 @@ describe('a logout while the store does not answer', () => {
 
   test('is accepted with a replica, and reaches the store', async () => {
     const failing = createFailing()
-    const store = replicate(failing.store, { bound: '1m' })
+    const store = replicate(failing.store, { bound: '1m', clock: failing.clock })
     const { tokens, logout } = failing.start(store)
     await tokens.ready()
     failing.state.isDown = true
@@ -193,7 +192,7 @@ describe('a logout while the store does not answer', () => {
 
   test('closes sockets at once, also if the replica has become stale', async () => {
     const failing = createFailing()
-    const store = replicate(failing.store, { bound: '1s' })
+    const store = replicate(failing.store, { bound: '1s', clock: failing.clock })
     const { tokens, logout } = failing.start(store)
     await tokens.ready()
     const upgrade = await tokens.sockets.authenticate(withBearer(accessToken(ID, 'ada', 'tablet')))
@@ -202,7 +201,8 @@ describe('a logout while the store does not answer', () => {
       tokens.sockets.closeWhenInvalid(socket, upgrade, { every: '1h' })
     })
     failing.state.isDown = true
-    while (store.replica?.readState().isFresh === true) await sleep(50)
+    await failing.clock.advance('2s')
+    expect(store.replica?.readState().isFresh).toBe(false)
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
     expect(await closed).toBe(4401)
     await store.close()
@@ -210,7 +210,7 @@ describe('a logout while the store does not answer', () => {
 
   test('is a 503 with everywhere, although it is kept', async () => {
     const failing = createFailing()
-    const store = replicate(failing.store, { bound: '1m', whenStale: 'ask' })
+    const store = replicate(failing.store, { bound: '1m', whenStale: 'ask', clock: failing.clock })
     const { tokens } = failing.start(store)
     await tokens.ready()
     const logout = createBackChannelLogout(tokens, { clientId: CLIENT, everywhere: true })
@@ -229,11 +229,11 @@ describe('a logout while the store does not answer', () => {
     for (let at = 0; at < MAX_DEFERRED; at++) await tokens.revoke.user(`user ${at}`, { deferUnless })
     expect((await sendLogout(logout, logoutToken())).status).toBe(503)
     const own = tokens.createAccessToken({ uid: 'user 7' })
-    failing.clock.seconds += 1
+    await failing.clock.advance(1)
     failing.state.isDown = false
     const count = async (): Promise<number> =>
       (await failing.data.lookup([{ kind: 'user', id: `user ${MAX_DEFERRED - 1}` }])).filter(Boolean).length
-    while ((await count()) === 0) await sleep(10)
+    while ((await count()) === 0) await failing.clock.advance('10ms')
     expect(await outcomeOf(tokens.verify(own))).toBe('ok')
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
   })
@@ -265,7 +265,7 @@ describe('a manager that is closed while logouts wait', () => {
     expect(message).toMatch(/[1-9] revocations are lost/)
     let calls = 0
     tokens.on('storeUnavailable', () => calls++)
-    await sleep(500)
+    await failing.clock.advance('10s')
     expect(calls).toBe(0)
   })
 
@@ -285,9 +285,9 @@ describe('a manager that is closed while logouts wait', () => {
     failing.state.isDown = true
     expect((await sendLogout(logout, logoutToken())).status).toBe(200)
     failing.state.isDown = false
-    const startedAt = performance.now()
-    await tokens.close()
-    expect(performance.now() - startedAt).toBeLessThan(1000)
+    const startedAt = failing.clock()
+    await failing.clock.runUntil(tokens.close())
+    expect(failing.clock() - startedAt).toBe(200)
   })
 })
 

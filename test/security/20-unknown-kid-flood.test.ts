@@ -13,7 +13,7 @@ describeAttacks('ATK-20 a flood of unknown kids that makes the verifier fetch (C
     const server = await startKeyServer(a.jwk)
     const keys = createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true })
     await keys.ready()
-    keys.advance(30)
+    await keys.advance(30)
     server.requests.length = 0
     const answers = await Promise.all(Array.from({ length: FLOOD }, () => keys.look(headerOf(randomUUID()))))
     expect(answers.filter((answer) => answer?.length !== 0)).toEqual([])
@@ -41,7 +41,7 @@ describeAttacks('ATK-20 a flood of unknown kids that makes the verifier fetch (C
       server.requests.length = 0
       let foundAfter: number | null = null
       for (let at = 1; at <= FLOOD; at++) {
-        keys.advance(600 / FLOOD)
+        await keys.advance(600 / FLOOD)
         if (at === 5000) server.publish(a.jwk, b.jwk)
         expect(await keys.look(headerOf(randomUUID()))).toEqual([])
         if (foundAfter === null && keys.find(headerOf('b'))?.length === 1) foundAfter = (600 * at) / FLOOD
@@ -60,7 +60,7 @@ describeAttacks('ATK-20 a flood of unknown kids that makes the verifier fetch (C
     server.answer(json({}, 500))
     server.requests.length = 0
     for (let at = 0; at < 1000; at++) {
-      keys.advance(0.3)
+      await keys.advance(0.3)
       expect(await keys.look(headerOf(randomUUID()))).toEqual([])
     }
     expect(server.requests.length).toBeLessThanOrEqual(10)

@@ -8,7 +8,7 @@ import {
   type TokenPair,
 } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
-import { createClock, withBearer } from '../helpers/manager.js'
+import { createTimedClock, withBearer } from '../helpers/manager.js'
 import { createRequest } from '../helpers/requests.js'
 import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
@@ -175,21 +175,23 @@ function watchSocket(tokens: TokenManager, { accessToken }: TokenPair): Promise<
   const upgrade = { payload, token: { token: accessToken } } as unknown as AuthenticatedUpgrade<
     typeof payload
   >
-  return new Promise((resolve, reject) => {
+  const watched = new Promise((resolve, reject) => {
     const close = (code: number): void =>
       reject(Object.assign(new Error('closed'), { code: code === 4401 ? 'TOKEN_REVOKED' : `closed ${code}` }))
     const stop = tokens.sockets.closeWhenInvalid({ close, addEventListener: () => undefined }, upgrade, {
       every: '1s',
     })
-    setTimeout(() => {
+    clock.scheduler.setTimeout(() => {
       stop()
       resolve('open')
     }, 1500)
   })
+  return clock.runUntil(watched)
 }
 
+const clock = createTimedClock()
+
 function createTokens(): TokenManager {
-  const clock = createClock()
   const { tokens } = createRevocable(
     { JWT_TOKEN_LOCATION: ['headers', 'cookies'], JWT_REFRESH_GRACE: 0 },
     { clock },

@@ -3,10 +3,15 @@ import { handleErrors, inject } from '../../packages/tokenlib/src/frameworks/fet
 import type { TokenManager, TokenPair, RevocationStore } from '../../packages/tokenlib/src/index.js'
 import type { SessionStore } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
-import { createClock, withBearer } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createTimedClock, withBearer } from '../helpers/manager.js'
+import { createRevocable, outcomeOf as readOutcome } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
+
+const clock = createTimedClock()
+
+/** How a call ends, after as much time as it takes. */
+const outcomeOf = (call: Promise<unknown>): Promise<string> => clock.runUntil(readOutcome(call))
 
 const UNAVAILABLE = 'REVOCATION_UNAVAILABLE'
 // For what never comes; whatever comes is waited for. In milliseconds.
@@ -42,7 +47,6 @@ type Method = keyof RevocationStore | keyof SessionStore
 
 /** A manager whose store has one method replaced, and a log-in from before that; `timeout` in milliseconds. */
 async function createBroken(method: Method, fault: (...args: never[]) => unknown, timeout?: number) {
-  const clock = createClock()
   const store = createMemoryStore({ clock })
   const healthy = createRevocable({}, { clock, store }).tokens
   const pair = await healthy.sessions.open({ uid: 'ada' })
@@ -232,7 +236,7 @@ describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask
           withBearer(token),
         )
       expect((await serve(healthy, pair.accessToken)).status).toBe(200)
-      const answer = await serve(tokens, pair.accessToken)
+      const answer = await clock.runUntil(Promise.resolve(serve(tokens, pair.accessToken)))
       expect([answer.status, answer.headers.get('retry-after'), runs]).toEqual([503, '1', 1])
       expect(await answer.text()).not.toMatch(/ECONN|READONLY|too late|promise/)
       // A bad token is a bad token all the same: the store is asked last.

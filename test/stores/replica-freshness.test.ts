@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { systemScheduler } from '../../packages/tokenlib/src/time.js'
 import { createFreshness, type Freshness } from '../../packages/tokenlib/src/stores/replica/freshness.js'
 
 /** Two clocks that are moved by hand; the wall clock can run further than the steady one. */
@@ -8,10 +9,10 @@ function create(boundMs = 1000) {
     clocks.steady += milliseconds
     clocks.wall += milliseconds
   }
+  const scheduler = { ...systemScheduler, monotonicNow: () => clocks.steady }
   const freshness = createFreshness(
     boundMs,
-    () => clocks.wall,
-    () => clocks.steady,
+    Object.assign(() => clocks.wall, { scheduler }),
   )
   /** A read that was sent so long ago, and is complete. */
   const read = (agoMs = 0): void => {

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs'
 import { createRequire, isBuiltin } from 'node:module'
 import { join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { withDeadline } from 'tokenlib/kit'
+import { systemScheduler, withDeadline } from 'tokenlib/kit'
 import { CommandError, EXIT } from './exit.js'
 
 /** A package that talks to a database: its name, and what it exports. */
@@ -83,7 +83,12 @@ export async function inTime<Value>(
   answer: PromiseLike<Value>,
 ): Promise<Value> {
   try {
-    return await withDeadline(answer, timeoutMs, () => new Error(`no answer within ${timeoutMs} ms`))
+    return await withDeadline(
+      systemScheduler,
+      answer,
+      timeoutMs,
+      () => new Error(`no answer within ${timeoutMs} ms`),
+    )
   } catch (cause) {
     throw unavailable(url, cause)
   }
@@ -92,7 +97,12 @@ export async function inTime<Value>(
 /** Waits for a connection to close, but not for one that is gone. */
 export async function closeInTime(close: () => unknown): Promise<void> {
   try {
-    await withDeadline(Promise.resolve(close()), CLOSE_TIMEOUT_MS, () => new Error('Not closed in time'))
+    await withDeadline(
+      systemScheduler,
+      Promise.resolve(close()),
+      CLOSE_TIMEOUT_MS,
+      () => new Error('Not closed in time'),
+    )
   } catch {
     // The process ends anyway.
   }

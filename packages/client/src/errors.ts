@@ -58,6 +58,11 @@ function toClientError(
   })
 }
 
+/** The error of a call that failed, whatever it has thrown. */
+export function toUnavailable(action: string, cause: unknown): TokenClientError {
+  return cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', action, { cause })
+}
+
 /** Whether the server says that there is no session. A 401 without a code is that of a proxy. */
 export function isRefusal(error: unknown): boolean {
   const { status, code } = error as TokenClientError

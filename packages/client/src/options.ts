@@ -19,6 +19,20 @@ export interface TokenClientOptions {
   readonly fetch?: FetchFunction
   /** Used instead of the global `WebSocket`. */
   readonly WebSocket?: SocketConstructor
+  /** Used instead of `Date.now`, and of the global timers if it has a `scheduler`; for tests. */
+  readonly clock?: ClientClock
+}
+
+/** The time in epoch milliseconds; `createVirtualClock` of `tokenlib/testing` returns one that also has timers. */
+export interface ClientClock {
+  (): number
+  readonly scheduler?: ClientTimers
+}
+
+/** The timers of a client. */
+export interface ClientTimers {
+  setTimeout(callback: () => void, milliseconds: number): unknown
+  clearTimeout(timer: never): void
 }
 
 /** The constructor of a WebSocket. */
@@ -49,7 +63,7 @@ export function openChannel(routes: string): PageChannel | null {
 
 /** Options that were checked, with what was left out. */
 export type ParsedOptions = Required<Omit<TokenClientOptions, 'WebSocket' | 'readCookie'>> &
-  Pick<TokenClientOptions, 'WebSocket' | 'readCookie'>
+  Pick<TokenClientOptions, 'WebSocket' | 'readCookie'> & { readonly timers: ClientTimers }
 
 /** Checks the options, and adds what was left out. */
 export function parseOptions(options: TokenClientOptions): ParsedOptions {
@@ -63,9 +77,15 @@ export function parseOptions(options: TokenClientOptions): ParsedOptions {
     // Looked up at every call: an application may replace it later.
     fetch: (input: string | URL | Request, init?: RequestInit) => globalThis.fetch(input, init),
     WebSocket: globals.WebSocket,
+    // Unlike a monotonic clock, it goes on while a laptop sleeps.
+    clock: () => Date.now(),
   }) as ParsedOptions
   assertOption('transport', ['cookies', 'bearer'].includes(parsed.transport))
-  return { ...parsed, origins: parsed.origins.map((origin) => new URL(origin).origin) }
+  return {
+    ...parsed,
+    timers: parsed.clock.scheduler ?? globalThis,
+    origins: parsed.origins.map((origin) => new URL(origin).origin),
+  }
 }
 
 /** The options with what was left out, or `TypeError`: each must be known and have the type of its default. */

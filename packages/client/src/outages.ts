@@ -7,7 +7,7 @@ import {
   SUPERSEDED,
   SUPERSEDED_PAUSE_MS,
 } from './limits.js'
-import type { FetchFunction } from './options.js'
+import type { ClientTimers, FetchFunction } from './options.js'
 import { readRetryAfter, unlessAborted } from './responses.js'
 
 /** Milliseconds, at random below a limit that doubles with each failure: many tabs may have seen the same one. */
@@ -17,6 +17,7 @@ export function createDelay(failures: number): number {
 
 /** How a request is sent that may be repeated. */
 export interface Delivery {
+  readonly timers: ClientTimers
   readonly fetch: FetchFunction
   readonly mayRepeat: boolean
   /** The request with the credentials of this moment. */
@@ -28,20 +29,21 @@ export interface Delivery {
 /** Sends a request; again when a 503 says when, if it can do no harm twice. */
 export async function deliver(
   first: Request,
-  { fetch, mayRepeat, authorize, mayGoOn }: Delivery,
+  { timers, fetch, mayRepeat, authorize, mayGoOn }: Delivery,
 ): Promise<Response> {
   for (let attempt = 1; ; attempt++) {
     const response = await fetch(authorize(mayRepeat ? first.clone() : first))
     const seconds = readRetryAfter(response)
     const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
     if (response.status !== 503 || !mayWait) return response
-    await pause(seconds * 1000, first.signal)
+    await pause(timers, seconds * 1000, first.signal)
     if (!mayGoOn()) return response
   }
 }
 
 /** Refreshes as long as that is needed, and again if another tab was first: its cookies are here by then. */
 export async function unlessSuperseded<Value>(
+  timers: ClientTimers,
   refresh: () => Promise<Value>,
   isNeeded: () => boolean,
 ): Promise<Value | null> {
@@ -51,13 +53,14 @@ export async function unlessSuperseded<Value>(
     } catch (error) {
       if ((error as TokenClientError).code !== SUPERSEDED || attempt === MAX_ATTEMPTS) throw error
     }
-    await new Promise((resolve) => setTimeout(resolve, SUPERSEDED_PAUSE_MS))
+    await new Promise<void>((resolve) => timers.setTimeout(resolve, SUPERSEDED_PAUSE_MS))
   }
   return null
 }
 
 /** Asks until the server has answered; `tell` gets every failure. Rejects with the reason of `signal`. */
 export async function untilAvailable<Value>(
+  timers: ClientTimers,
   ask: () => Promise<Value>,
   tell: (error: TokenClientError) => void,
   signal: AbortSignal,
@@ -70,15 +73,15 @@ export async function untilAvailable<Value>(
       if (signal.aborted || (code !== 'UNAVAILABLE' && code !== SUPERSEDED && status !== 429)) throw error
       tell(error as TokenClientError)
       // Added, and not the greater of both: everyone who was refused would come back at the same moment.
-      await pause(Math.min(retryAfter, MAX_PAUSE_SECONDS) * 1000 + createDelay(failures), signal)
+      await pause(timers, Math.min(retryAfter, MAX_PAUSE_SECONDS) * 1000 + createDelay(failures), signal)
     }
   }
 }
 
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  let timer: ReturnType<typeof setTimeout>
+function pause(timers: ClientTimers, milliseconds: number, signal: AbortSignal): Promise<void> {
+  let timer: unknown
   const passed = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, milliseconds)
+    timer = timers.setTimeout(resolve, milliseconds)
   })
-  return unlessAborted(passed, signal).finally(() => clearTimeout(timer))
+  return unlessAborted(passed, signal).finally(() => timers.clearTimeout(timer as never))
 }

@@ -1,12 +1,28 @@
 import { CALL_TIMEOUT_MS, SAFE_METHOD } from './limits.js'
-import { globals } from './options.js'
+import { type ClientTimers, globals } from './options.js'
+
+/** Makes a call whose signal aborts when it takes too long. */
+export async function inTime<Value>(
+  timers: ClientTimers,
+  run: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const controller = new AbortController()
+  const timer = timers.setTimeout(() => controller.abort(), CALL_TIMEOUT_MS)
+  return run(controller.signal).finally(() => timers.clearTimeout(timer as never))
+}
 
 /** A request to a session route. The routes never redirect, and nothing must follow. */
-export function createRouteRequest(url: URL, method: string, hasCookies: boolean, body?: object): Request {
+export function createRouteRequest(
+  url: URL,
+  method: string,
+  hasCookies: boolean,
+  signal: AbortSignal,
+  body?: object,
+): Request {
   return new Request(url, {
     method,
     redirect: 'manual',
-    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    signal,
     // Also for a `path` on another origin. Workers do not know the member.
     ...(hasCookies && { credentials: 'include' }),
     headers: body ? { 'content-type': 'application/json' } : {},

@@ -1,8 +1,3 @@
-/** The time of the machine in epoch milliseconds: unlike a monotonic clock, it goes on while a laptop sleeps. */
-export function now(): number {
-  return Date.now()
-}
-
 /** The seconds that `Retry-After` asks for, or `NaN`; dates, which only few servers send, are not read. */
 export function readRetryAfter({ headers }: Response): number {
   return parseFloat(headers.get('retry-after') ?? '')

@@ -1,3 +1,4 @@
+import type { ClientTimers } from './options.js'
 import { createDelay } from './outages.js'
 import { CLOSED, CONNECTING, MAX_REFUSALS, OPEN, STABLE_MS, UNAUTHORIZED } from './socket-limits.js'
 import type { Connection, OnEnd, OpenSocket, TokenSocketData } from './socket-types.js'
@@ -14,10 +15,11 @@ export function keepConnected(
   /** Renews the access token if it has expired or was refused; resolves to what to offer, or `null` without a session. */
   prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
   on: OnEnd,
+  timers: ClientTimers,
 ): void {
   const { send: refuse } = socket
   let connection: Connection | undefined
-  let timer: ReturnType<typeof setTimeout>
+  let timer: unknown
   let failures = 0
   let refusals = 0
 
@@ -31,7 +33,7 @@ export function keepConnected(
     // First: it throws for a code that cannot be sent.
     connection?.close(code, reason)
     socket.readyState = CLOSED
-    clearTimeout(timer)
+    timers.clearTimeout(timer as never)
     for (const remove of removals) remove()
     dispatch('close', { code, reason })
   }
@@ -41,7 +43,7 @@ export function keepConnected(
   const removals = [on('loggedIn', stop), on('loggedOut', stop)]
 
   const connectLater = (isRefused: boolean): void => {
-    timer = setTimeout(() => void connect(isRefused), createDelay(++failures))
+    timer = timers.setTimeout(() => void connect(isRefused), createDelay(++failures))
   }
 
   const connect = async (isRefused: boolean): Promise<void> => {
@@ -62,7 +64,7 @@ export function keepConnected(
       return socket.close(1006, String(error))
     }
     connection.onopen = () => {
-      timer = setTimeout(() => {
+      timer = timers.setTimeout(() => {
         failures = refusals = 0
       }, STABLE_MS)
       socket.readyState = OPEN
@@ -73,7 +75,7 @@ export function keepConnected(
     connection.onerror = () => {}
     connection.onclose = ({ code, reason }) => {
       connection = undefined
-      clearTimeout(timer)
+      timers.clearTimeout(timer as never)
       // A refused handshake looks like a lost connection.
       const mayBeRefused = code === UNAUTHORIZED || socket.readyState === CONNECTING
       if (mayBeRefused) refusals++

@@ -1,13 +1,13 @@
-import { isRefusal, parseAnswer, TokenClientError } from './errors.js'
+import { isRefusal, parseAnswer, TokenClientError, toUnavailable } from './errors.js'
 import { addDefaults, assertOption, globals, openChannel, parseOptions } from './options.js'
 import type { TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
 import { deliver as deliverAnew, unlessSuperseded, untilAvailable } from './outages.js'
-import { authorize, createRouteRequest } from './requests.js'
+import { authorize, createRouteRequest, inTime } from './requests.js'
 import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { now, readJson, unlessAborted } from './responses.js'
+import { readJson, unlessAborted } from './responses.js'
 
 /** Creates a client for the session routes of a server. Nothing is sent until it is used. */
 export function createTokenClient<Claims = Record<string, unknown>>(
@@ -18,6 +18,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   type Change = 'loggedIn' | 'refreshed'
 
   const settings = parseOptions(options)
+  const { clock: now, timers } = settings
   const { location } = globals
   const isBearer = settings.transport === 'bearer'
   const [on, emit] = createListeners<TokenClientEvents<Claims>>()
@@ -115,37 +116,34 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   // Sends a request with the token of this moment.
-  const deliver = (
-    first: Request,
-    mayRepeat: boolean,
-    readToken: () => string | undefined,
-  ): Promise<Response> => {
+  const deliver = (first: Request, mayRepeat: boolean, readToken: () => typeof accessToken) => {
     const started = epoch
     const addCredentials = (request: Request): Request =>
       authorize(request, { token: readToken(), csrf: readCsrf(), csrfHeader: settings.csrfHeader })
     const mayGoOn = (): boolean => !isReplaced() && epoch === started
-    return deliverAnew(first, { fetch: settings.fetch, mayRepeat, authorize: addCredentials, mayGoOn })
+    return deliverAnew(first, {
+      timers,
+      fetch: settings.fetch,
+      mayRepeat,
+      authorize: addCredentials,
+      mayGoOn,
+    })
   }
 
   // A request to a session route; anything but the `expected` member, or 204 without one, rejects. The routes never
   // redirect, and nothing must follow. With a body it has the refresh token, and a 401 is final.
-  const call = async (
-    method: string,
-    route: string,
-    expected?: keyof Answer,
-    body?: object,
-  ): Promise<Answer> => {
-    const request = createRouteRequest(toRoute(route), method, !isBearer, body)
-    const action = `${method} ${request.url}`
-    try {
-      const response = await (body
-        ? deliver(request, route === 'refresh', () => refreshToken)
-        : send(request))
-      return await parseAnswer<Answer>(action, response, expected)
-    } catch (cause) {
-      throw cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', action, { cause })
-    }
-  }
+  const call = (method: string, route: string, expected?: keyof Answer, body?: object): Promise<Answer> =>
+    inTime(timers, async (signal) => {
+      const request = createRouteRequest(toRoute(route), method, !isBearer, signal, body)
+      const action = `${method} ${request.url}`
+      try {
+        const isSafe = route === 'refresh'
+        const sending = body ? deliver(request, isSafe, () => refreshToken) : send(request)
+        return await parseAnswer<Answer>(action, await sending, expected)
+      } catch (cause) {
+        throw toUnavailable(action, cause)
+      }
+    })
 
   // The cookies of one answer must not overwrite those of a later call.
   const callAfter = <Value>(others: readonly unknown[], work: () => Promise<Value>): Promise<Value> => {
@@ -167,7 +165,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
     const isNeeded = (): boolean => epoch === started && refreshes === known
     try {
-      const answer = await unlessSuperseded(() => call('POST', 'refresh', 'session', {}), isNeeded)
+      const answer = await unlessSuperseded(timers, () => call('POST', 'refresh', 'session', {}), isNeeded)
       // Whoever has logged out or in meanwhile must not get the old session back.
       if (answer && epoch === started) accept(answer, 'refreshed')
     } catch (error) {
@@ -239,7 +237,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const started = epoch
       // Somebody may log in or out during a pause.
       const askOnce = async (): Promise<Session | null> => (epoch === started ? ask() : (session ?? null))
-      return untilAvailable(askOnce, tellOffline, signal)
+      return untilAvailable(timers, askOnce, tellOffline, signal)
     },
     logIn: (credentials, given = {}) =>
       (entering = callAfter([changing, refreshing], async () => {
@@ -288,7 +286,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         if (epoch !== started) return null
         return accessToken ? ['bearer', accessToken] : canRefresh() ? [] : null
       }
-      return createSocket(createConnector(url, settings.WebSocket, protocols), prepare, on)
+      return createSocket(createConnector(url, settings.WebSocket, protocols), prepare, on, timers)
     },
     on,
     close() {

@@ -1,5 +1,5 @@
 import { TokenClientError } from './errors.js'
-import { assertOption, type SocketConstructor } from './options.js'
+import { assertOption, type ClientTimers, type SocketConstructor } from './options.js'
 import { CLOSED, CONNECTING } from './socket-limits.js'
 import type { OnEnd, OpenSocket, TokenSocket } from './socket-types.js'
 
@@ -8,6 +8,7 @@ export function createSocket(
   create: (offered: readonly string[]) => object,
   prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
   on: OnEnd,
+  timers: ClientTimers,
 ): TokenSocket {
   const socket: OpenSocket = Object.assign(new EventTarget(), {
     readyState: CONNECTING,
@@ -19,7 +20,7 @@ export function createSocket(
     },
   })
   import('./socket.js').then(
-    ({ keepConnected }) => keepConnected(socket, create, prepare, on),
+    ({ keepConnected }) => keepConnected(socket, create, prepare, on, timers),
     () => socket.dispatchEvent(Object.assign(new Event('close'), { code: 1006, reason: '' })),
   )
   return socket

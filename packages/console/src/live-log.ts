@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { RevocationStore, TokenEvents, TokenManager } from 'tokenlib'
-import { monotonicNow, type Revocation, startTimer, systemClock, toStoredId } from 'tokenlib/kit'
+import {
+  type Revocation,
+  startTimer,
+  systemClock,
+  systemScheduler,
+  type Timer,
+  toStoredId,
+} from 'tokenlib/kit'
 
 /** Something that happened, as the page gets it. */
 export interface LiveEntry {
@@ -38,7 +45,7 @@ export function createLiveLog(
 ): LiveLog {
   const entries: LiveEntry[] = []
   const watchers = new Map<object, { readonly listener: () => void; readonly onClose: () => void }>()
-  const timers = new Set<ReturnType<typeof startTimer>>()
+  const timers = new Set<Timer>()
   let isClosed = false
   const seenAt = new Map<string, number>()
   let count = 0
@@ -55,7 +62,7 @@ export function createLiveLog(
 
   // Whether the same was revoked a moment ago; from now on it was.
   const isRepeated = (key: string): boolean => {
-    const now = monotonicNow()
+    const now = systemScheduler.monotonicNow()
     for (const [known, at] of seenAt) {
       if (now - at < SAME_WITHIN_MS && seenAt.size <= 10 * MAX_ENTRIES) break
       seenAt.delete(known)
@@ -83,10 +90,14 @@ export function createLiveLog(
       // The first read has everything that was ever revoked.
       if (replica.readState().ageMs === null) return
       const newest = arrived.slice(-MAX_ENTRIES)
-      const timer = startTimer(() => {
-        timers.delete(timer)
-        addArrivals(newest)
-      }, ARRIVAL_DELAY_MS)
+      const timer = startTimer(
+        systemScheduler,
+        () => {
+          timers.delete(timer)
+          addArrivals(newest)
+        },
+        ARRIVAL_DELAY_MS,
+      )
       timers.add(timer)
     }),
   ]
@@ -102,7 +113,7 @@ export function createLiveLog(
     close() {
       isClosed = true
       for (const unsubscribe of unsubscribes) unsubscribe?.()
-      for (const timer of timers) clearTimeout(timer)
+      for (const timer of timers) systemScheduler.clearTimeout(timer)
       timers.clear()
       for (const { onClose } of watchers.values()) onClose()
       watchers.clear()
@@ -127,13 +138,13 @@ export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boo
   const newestAtStart = log.readAfter(0).at(-1)?.number ?? 0
   let sent = 0
   let isBusy = false
-  let timer: ReturnType<typeof startTimer> | undefined
+  let timer: Timer | undefined
   let unwatch: (() => void) | undefined
   let isOver = false
 
   const stop = (): void => {
     isOver = true
-    clearTimeout(timer)
+    systemScheduler.clearTimeout(timer)
     unwatch?.()
   }
 
@@ -166,7 +177,7 @@ export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boo
     start(controller) {
       // The first bytes at once: the browser counts the connection as open only then.
       controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
-      timer = startTimer(() => end(controller), STREAM_MS)
+      timer = startTimer(systemScheduler, () => end(controller), STREAM_MS)
       unwatch = log.watch(
         () => void send(controller).catch(() => end(controller)),
         () => end(controller),

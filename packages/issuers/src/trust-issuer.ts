@@ -149,7 +149,7 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
     issuer,
     subjectPrefix: options.subjectPrefix,
     options: Object.freeze(options),
-    connect({ emit, identityClaim, ...manager }: SourceContext): IssuerSource {
+    connect({ emit, scheduler, identityClaim, ...manager }: SourceContext): IssuerSource {
       assertRequirable(issuer, profile, needed, identityClaim)
       const rules: ClaimRules = {
         leeway: options.leeway === undefined ? manager.leeway : parseDuration(options.leeway),
@@ -164,7 +164,7 @@ export function trustIssuer(given: IssuerOptions): ConfiguredIssuer {
         names: [issuer],
         isWithoutIss: false,
         profile,
-        keys: createKeys(emit),
+        keys: createKeys({ emit, scheduler }),
         exclusiveKeys: [],
         rules,
         subjectPrefix,

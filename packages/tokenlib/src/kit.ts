@@ -198,7 +198,15 @@ export type { ClosableSocket } from './sockets/sockets.js'
 export { createLossReporter, type LossReporter } from './stores/loss-reporter.js'
 export { readOrigin, type StoreOrigin } from './stores/store-origin.js'
 export { pollFeed } from './stores/store-parts.js'
-export { type Clock, monotonicNow, parseDuration, systemClock } from './time.js'
+export {
+  type Clock,
+  parseDuration,
+  type Scheduler,
+  schedulerOf,
+  systemClock,
+  systemScheduler,
+  type Timer,
+} from './time.js'
 export { ALGORITHMS, type BoundKey, isHmac } from './tokens/algorithms.js'
 export { importPublicKey, readKeyMismatch } from './tokens/asymmetric.js'
 export {

@@ -39,7 +39,7 @@ import { createRevoke, type Revoke } from './sessions/revoke.js'
 import { createSessions, type Sessions } from './sessions/sessions.js'
 import { createTokenMaker, type TokenMaker } from './sessions/token-maker.js'
 import { createSockets, type Sockets } from './sockets/sockets.js'
-import { createCheckedClock, systemClock } from './time.js'
+import { createCheckedClock, schedulerOf, systemClock } from './time.js'
 import type { CreateTokenOptions, RefreshTokenOptions } from './tokens/create.js'
 import type { JsonClaims } from './tokens/extra-claims.js'
 import { systemRandom } from './tokens/ids.js'
@@ -100,13 +100,16 @@ export class TokenManager<
     const emitter = createEmitter()
     const { emit } = emitter
     const now = createCheckedClock(clock)
-    const settings = resolveSettings(config, { schema: claims, issuers, emit, keys, signTimeout, now })
+    const scheduler = schedulerOf(clock)
+    const timing = { now, scheduler }
+    const settings = resolveSettings(config, { schema: claims, issuers, emit, keys, signTimeout, ...timing })
     const blocklist = createBlocklist()
     const clients = createClientReader(given.clientIp)
     const users = createUserDescriber()
     if (describeUser !== undefined) users.register(describeUser)
 
-    const parts = { now, random: randomBytes, emit, observers: createObservers(), clients }
+    const observers = createObservers(scheduler)
+    const parts = { ...timing, random: randomBytes, emit, observers, clients }
     const store = storage === null ? null : connectStore(storage, { ...parts, ...settings.store })
     const authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
     const maker = createTokenMaker({ ...parts, settings, store })

@@ -1,6 +1,6 @@
 import { type AnyTokenError, isOutage, isTokenError } from './errors.js'
 import { describeThrown, emitWarning, isPromise } from './runtime.js'
-import { monotonicNow } from './time.js'
+import type { Scheduler } from './time.js'
 
 /**
  * What a token was checked for: a dependency of a `request`, `verify` (`token`), an introspection (`inspection`), another
@@ -62,13 +62,16 @@ export interface TokenObserver {
 export interface Observers {
   /** `null` without observers, so that a request only reads one field. */
   readonly current: readonly TokenObserver[] | null
+  /** What durations are measured by. */
+  readonly monotonicNow: Scheduler['monotonicNow']
   /** Returns a function that removes the observer. */
   add(observer: TokenObserver): () => void
 }
 
 /** The observers of a new manager: none. */
-export function createObservers(): Observers {
+export function createObservers({ monotonicNow }: Scheduler): Observers {
   const observers = {
+    monotonicNow,
     current: null as readonly TokenObserver[] | null,
     add(observer: TokenObserver) {
       assertObserver(observer)
@@ -107,6 +110,7 @@ export function toRefusal(error: unknown): Pick<TokenCheck, 'outcome' | 'code'> 
 /** Calls the store, with every observer around the call. */
 export async function observeStoreCall<Value>(
   observers: readonly TokenObserver[],
+  monotonicNow: Scheduler['monotonicNow'],
   call: StoreCall,
   run: () => Promise<Value>,
 ): Promise<Value> {

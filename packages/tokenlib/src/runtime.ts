@@ -1,4 +1,4 @@
-import { monotonicNow } from './time.js'
+import type { Scheduler, Timer } from './time.js'
 
 // What differs between Node, Bun, Deno and workerd.
 
@@ -23,26 +23,23 @@ export function describeThrown(error: unknown): string {
   }
 }
 
-/** A timer that was started; a number in browsers and Workers. */
-export type Timer = ReturnType<typeof setTimeout>
-
 /** Calls back after so many milliseconds, unless the process has nothing else to do and ends before that. */
-export function startTimer(callback: () => void, milliseconds: number): Timer {
-  const timer = setTimeout(callback, milliseconds)
+export function startTimer(scheduler: Scheduler, callback: () => void, milliseconds: number): Timer {
+  const timer = scheduler.setTimeout(callback, milliseconds)
   // Only the timers of Node, Bun and Deno keep a process alive.
   if (typeof timer === 'object') timer.unref?.()
   return timer
 }
 
 /** Resolves after so many milliseconds; rejects as soon as the signal is aborted. */
-export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+export function sleep(scheduler: Scheduler, milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted()
     const abort = (): void => {
-      clearTimeout(timer)
+      scheduler.clearTimeout(timer)
       reject(signal?.reason as Error)
     }
-    const timer = setTimeout(() => {
+    const timer = scheduler.setTimeout(() => {
       signal?.removeEventListener('abort', abort)
       resolve()
     }, milliseconds)
@@ -91,6 +88,7 @@ const LATE_MS = 50
  * a store: where timers are often late, it would never end.
  */
 export function withDeadline<Value>(
+  { monotonicNow, setTimeout, clearTimeout }: Scheduler,
   answer: PromiseLike<Value>,
   timeoutMs: number,
   createReason: () => Error,

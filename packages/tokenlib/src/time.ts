@@ -1,12 +1,38 @@
-/** The current time in epoch milliseconds; every check of this library reads time through one of these. */
-export type Clock = () => number
+/** How time passes. The machine's by default; a virtual one moves on instead of waiting. */
+export interface Scheduler {
+  /** Milliseconds since some fixed moment, by a clock that cannot be set back. */
+  readonly monotonicNow: () => number
+  /** Calls back after so many milliseconds. */
+  readonly setTimeout: (callback: () => void, milliseconds: number) => Timer
+  readonly clearTimeout: (timer: Timer | undefined) => void
+}
+
+/** A timer that was started; a number in browsers and Workers. */
+export type Timer = number | { unref?(): unknown }
+
+/**
+ * The current time in epoch milliseconds; every check of this library reads time through one of these.
+ *
+ * A clock that has a `scheduler` also decides how long deadlines, intervals and retries take.
+ */
+export interface Clock {
+  (): number
+  readonly scheduler?: Scheduler
+}
+
+/** The time of the machine. The globals are read at each call, because test runners replace them. */
+export const systemScheduler: Scheduler = {
+  monotonicNow: () => performance.now(),
+  setTimeout: (callback, milliseconds) => setTimeout(callback, milliseconds),
+  clearTimeout: (timer) => clearTimeout(timer as Parameters<typeof clearTimeout>[0]),
+}
 
 /** The clock of the machine. */
-export const systemClock: Clock = () => Date.now()
+export const systemClock: Clock = Object.assign(() => Date.now(), { scheduler: systemScheduler })
 
-/** Milliseconds since some fixed moment, by a clock that cannot be set back. */
-export function monotonicNow(): number {
-  return performance.now()
+/** How time passes by a clock. */
+export function schedulerOf({ scheduler = systemScheduler }: Clock): Scheduler {
+  return scheduler
 }
 
 /** A clock that throws instead of returning `NaN`: every comparison with `NaN` is false, so nothing would expire. */
@@ -24,8 +50,9 @@ export function createCheckedClock(clock: Clock): Clock {
  * Otherwise a system clock that jumps forward and back again would delete revocations of tokens that are still valid.
  */
 export function createCautiousClock(clock: Clock): Clock {
-  // A clock that the application passes is used as it is.
-  if (clock !== systemClock) return clock
+  // A bare function is somebody's own time, and is used as it is.
+  if (clock.scheduler === undefined) return clock
+  const { monotonicNow } = clock.scheduler
   // Workers have no time while a module is loaded.
   let lead: number | null = null
   return () => {

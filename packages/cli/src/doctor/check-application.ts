@@ -1,4 +1,4 @@
-import { type ManagerInspection, withDeadline } from 'tokenlib/kit'
+import { type ManagerInspection, systemScheduler, withDeadline } from 'tokenlib/kit'
 import { type Check, createFinding, type Finding, ok } from './findings.js'
 import { toDurationText, toListText, toMessage } from '../words.js'
 
@@ -24,7 +24,10 @@ export async function readApplication(
 ): Promise<ApplicationFacts> {
   const read = async ({ issuer, audience, loadKeys }: ManagerInspection['issuers'][number]) => {
     const late = (): Error => new Error(`no answer within ${timeoutMs} ms`)
-    const keysError = await withDeadline(loadKeys(), timeoutMs, late).then(() => null, toReason)
+    const keysError = await withDeadline(systemScheduler, loadKeys(), timeoutMs, late).then(
+      () => null,
+      toReason,
+    )
     return { issuer, audience, keysError }
   }
   return { keys, missingKey, store, isProduction, issuers: await Promise.all(issuers.map(read)) }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RevocationStore } from 'tokenlib'
-import { monotonicNow } from 'tokenlib/kit'
+import { systemScheduler } from 'tokenlib/kit'
 import { replicate } from 'tokenlib/replica'
 import type { OpenedStore } from '../opened-store.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
@@ -53,7 +53,7 @@ export async function readReplica(
   const store = replicated ?? replicate(opened.store, { bound: '1s' })
   const { replica } = store
   if (replica === undefined) throw new TypeError('replicate() returns a store with a replica')
-  const start = monotonicNow()
+  const start = systemScheduler.monotonicNow()
   const timer = setInterval(() => {
     progress(`read so far: ${toCount(replica.readState().entries, 'revocation')}`)
   }, PROGRESS_MS)
@@ -61,9 +61,13 @@ export async function readReplica(
     // Asks for no lifetime, so that nothing of the application changes.
     await store.prepare({ longestLifetime: 0 })
     await replica.ready()
-    const firstReadMs = monotonicNow() - start
+    const firstReadMs = systemScheduler.monotonicNow() - start
     let oldestMs = 0
-    for (const end = monotonicNow() + WATCHED_MS; monotonicNow() < end; await sleep(SAMPLE_MS)) {
+    for (
+      const end = systemScheduler.monotonicNow() + WATCHED_MS;
+      systemScheduler.monotonicNow() < end;
+      await sleep(SAMPLE_MS)
+    ) {
       oldestMs = Math.max(oldestMs, replica.readState().ageMs ?? 0)
     }
     const { isFresh, boundMs, entries, lastError } = replica.readState()
@@ -90,7 +94,11 @@ async function readWakeUp(opened: OpenedStore): Promise<boolean | null> {
   const seen = { calls: 0 }
   const stop = opened.store.watch(() => seen.calls++)
   try {
-    for (const end = monotonicNow() + WAKE_TIMEOUT_MS; monotonicNow() < end; await sleep(WAKE_INTERVAL_MS)) {
+    for (
+      const end = systemScheduler.monotonicNow() + WAKE_TIMEOUT_MS;
+      systemScheduler.monotonicNow() < end;
+      await sleep(WAKE_INTERVAL_MS)
+    ) {
       if (seen.calls >= wanted) return true
       if (seen.calls === wanted - 1) await publish()
     }

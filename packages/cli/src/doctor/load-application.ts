@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type ManagerInspection, readInternals, withDeadline } from 'tokenlib/kit'
+import { type ManagerInspection, readInternals, systemScheduler, withDeadline } from 'tokenlib/kit'
 import { type CommandCall, readText } from '../command.js'
 import { parseTimeout } from '../connect.js'
 import { CommandError, EXIT } from '../exit.js'
@@ -56,6 +56,7 @@ async function whileRunning<Value>(
   process.once('exit', onExit)
   try {
     return await withDeadline(
+      systemScheduler,
       run(),
       timeoutMs,
       () => new Error(`it took longer than ${timeoutMs} ms; see --timeout`),

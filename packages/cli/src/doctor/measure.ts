@@ -1,4 +1,6 @@
-import { monotonicNow, systemClock } from 'tokenlib/kit'
+import { systemClock, systemScheduler } from 'tokenlib/kit'
+
+const { monotonicNow } = systemScheduler
 
 /** How long calls took, in milliseconds. */
 export interface Latency {

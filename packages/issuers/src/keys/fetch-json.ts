@@ -1,4 +1,4 @@
-import { IS_WORKERD, readBytes, readJsonObject, withDeadline } from 'tokenlib/kit'
+import { IS_WORKERD, readBytes, readJsonObject, type Scheduler, withDeadline } from 'tokenlib/kit'
 import { hostKindOf, isPublicAddress, lookUpAddresses } from './network-address.js'
 
 /** What is passed to `fetch` with each request. */
@@ -35,6 +35,7 @@ export interface JsonFetcher {
 /** What `load` resolves to, if that is before the deadline; every request that is left then is aborted. */
 export async function fetchBeforeDeadline<Value>(
   rules: FetchRules,
+  scheduler: Scheduler,
   configuredUrl: string,
   load: (fetchJson: JsonFetcher) => Promise<Value>,
 ): Promise<Value> {
@@ -43,6 +44,7 @@ export async function fetchBeforeDeadline<Value>(
   const loading = load((url) => fetchJson(url, origin, rules, controller.signal))
   try {
     return await withDeadline(
+      scheduler,
       loading,
       rules.timeoutMs,
       () => new Error(`No complete answer of ${origin} within ${rules.timeoutMs} ms`),

@@ -44,7 +44,8 @@ export function createFunctionKeys(findKeys: KeyFunction, parts: KeyParts): Sour
   const entries = new Map<string, KeyCache>()
   const pending = new Map<string, KeyCache>()
   const owners = new WeakMap<BoundKey, string>()
-  const { now } = runtime
+  const { scheduler } = runtime
+  const { monotonicNow: now } = scheduler
   const budgets = createBudgets(timing.cooldownMs, now)
   // Headers that had a key at some time are no guesses: strangers cannot keep them from being looked for again.
   const known = new Map<string, true>()
@@ -56,6 +57,7 @@ export function createFunctionKeys(findKeys: KeyFunction, parts: KeyParts): Sour
       ...parts,
       load: async (previous) => {
         const answer = await withDeadline(
+          scheduler,
           Promise.resolve(findKeys(header, issuer)),
           timing.timeoutMs,
           () => new Error(`The key function did not answer within ${timing.timeoutMs} ms`),

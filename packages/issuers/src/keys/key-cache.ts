@@ -1,6 +1,6 @@
 import { KeysUnavailableError } from 'tokenlib/errors'
 import type { Algorithm } from 'tokenlib/kit'
-import { type BoundKey, settleQuietly, sleep, type SourceContext } from 'tokenlib/kit'
+import { type BoundKey, type Scheduler, settleQuietly, sleep, type SourceContext } from 'tokenlib/kit'
 import { type IssuerKeySet, noUsableKey, withoutRefused } from './jwk-set.js'
 import { createLookupBudget } from './lookup-budget.js'
 
@@ -18,8 +18,7 @@ export interface KeyTiming {
 
 /** Where a cache runs. */
 export interface KeyRuntime {
-  /** Milliseconds of a clock that cannot be set back. */
-  readonly now: () => number
+  readonly scheduler: Scheduler
   /** Whether what a request has started ends with it. */
   readonly isWorkerd: boolean
 }
@@ -84,7 +83,8 @@ interface Loading {
 /** A cache of the keys that `load` resolves to. */
 export function createKeyCache(options: KeyCacheOptions): KeyCache {
   const { timing } = options
-  const { now, isWorkerd } = options.runtime
+  const { scheduler, isWorkerd } = options.runtime
+  const { monotonicNow: now } = scheduler
   let keys: ReadonlySet<BoundKey> = new Set()
   let list: readonly BoundKey[] = []
   // When the request for them was sent: what they say was true then.
@@ -195,7 +195,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   const waitForRoom = async (isEnough: () => boolean): Promise<boolean> => {
     for (let waitedMs = 0; isFull(); waitedMs += PAUSE_MS) {
       if (waitedMs >= timing.timeoutMs) throw toUnavailable(new Error('Too many loads at a time'))
-      await sleep(PAUSE_MS)
+      await sleep(scheduler, PAUSE_MS)
       if (isEnough()) return true
     }
     return false
@@ -203,7 +203,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
 
   const loadInTurn = async (isDone: () => boolean): Promise<void> => {
     // Also if there is no wait: everybody who comes in this turn of the event loop shares the load.
-    await sleep(anew.waitMs())
+    await sleep(scheduler, anew.waitMs())
     turn = null
     // In a Worker, another request may have loaded them meanwhile.
     if (isDone() || (await waitForRoom(isDone))) return

@@ -9,7 +9,6 @@ import {
   type Jwk,
   type Kind,
   kindOf,
-  monotonicNow,
   type OptionKinds,
   parseDuration,
   parseOptions,
@@ -21,7 +20,7 @@ import {
 import { type FetchRules, type KeyFetch, parseKeyUrl } from './fetch-json.js'
 import { createFunctionKeys, type KeyFunction } from './function-keys.js'
 import { bindKeySet, createFixedKeys, noUsableKey, selectIssuerKeys } from './jwk-set.js'
-import type { KeyOwner, KeyRuntime, KeyTiming } from './key-cache.js'
+import type { KeyOwner, KeyTiming } from './key-cache.js'
 import { createRemoteKeys, type RemoteSource } from './remote-keys.js'
 
 export type { KeyFetch, KeyRequest } from './fetch-json.js'
@@ -102,9 +101,10 @@ function between(minimum: number, maximum: number): Kind<Duration> {
 }
 
 /** Creates the keys of an issuer for one manager. Nothing is requested before a key is needed. */
-export type CreateKeys = (emit: SourceContext['emit'], runtime?: KeyRuntime) => SourceKeys
-
-const RUNTIME: KeyRuntime = { now: monotonicNow, isWorkerd: IS_WORKERD }
+export type CreateKeys = (
+  manager: Pick<SourceContext, 'emit' | 'scheduler'>,
+  isWorkerd?: boolean,
+) => SourceKeys
 
 /**
  * The keys of an issuer from their source; `undefined` means discovery at the issuer.
@@ -115,7 +115,8 @@ export function parseKeySource(source: KeySource | undefined, context: KeyOwner)
   const owner = `the keys of issuer ${JSON.stringify(context.issuer)}`
   if (typeof source === 'function') {
     const timing = toTiming({})
-    return (emit, runtime = RUNTIME) => createFunctionKeys(source, { ...context, timing, emit, runtime })
+    return ({ emit, scheduler }, isWorkerd = IS_WORKERD) =>
+      createFunctionKeys(source, { ...context, timing, emit, runtime: { scheduler, isWorkerd } })
   }
   const given = source === undefined ? { discovery: toDiscoveryUrl(owner, context.issuer) } : source
   if (
@@ -137,7 +138,8 @@ export function parseKeySource(source: KeySource | undefined, context: KeyOwner)
   const options = 'jwksUri' in given ? parse(given, JWKS_OPTIONS) : parse(given, DISCOVERY_OPTIONS)
   const timing = toTiming(options)
   const remote = toRemote(owner, options, timing)
-  return (emit, runtime = RUNTIME) => createRemoteKeys(remote, { ...context, timing, emit, runtime })
+  return ({ emit, scheduler }, isWorkerd = IS_WORKERD) =>
+    createRemoteKeys(remote, { ...context, timing, emit, runtime: { scheduler, isWorkerd } })
 }
 
 // OpenID Connect Discovery §4.1: a slash at the end of the issuer is removed first.

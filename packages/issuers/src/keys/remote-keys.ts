@@ -20,7 +20,12 @@ export function createRemoteKeys(source: RemoteSource, parts: KeyParts): SourceK
   const cache = createKeyCache({
     ...parts,
     load: async (previous) => {
-      const entries = await fetchBeforeDeadline(source.rules, source.url, fetchEntries)
+      const entries = await fetchBeforeDeadline(
+        source.rules,
+        parts.runtime.scheduler,
+        source.url,
+        fetchEntries,
+      )
       return bindKeySet(entries, { algorithms, previous })
     },
   })
@@ -80,11 +85,11 @@ function fetchSet({ url, maxKeys }: RemoteSource): FetchEntries {
 // `maxAge` while it works: a load for an unknown key is one request, not two.
 function discoverSet(
   { url, maxKeys }: RemoteSource,
-  { issuer, timing, runtime: { now } }: KeyParts,
+  { issuer, timing, runtime: { scheduler } }: KeyParts,
 ): FetchEntries {
   let known: { readonly jwksUri: string; readonly foundAt: number } | null = null
   return async (fetchJson) => {
-    const time = now()
+    const time = scheduler.monotonicNow()
     const isFresh = known !== null && time - known.foundAt < timing.maxAgeMs
     const found =
       isFresh && known ? known : { jwksUri: parseJwksUri(await fetchJson(url), issuer), foundAt: time }

@@ -2,7 +2,7 @@ import { inspectAsJson } from '../encoding.js'
 import { ConfigurationError } from '../errors.js'
 import type { TokenLocation } from '../http/read-token.js'
 import { type Kind, kindOf, unknownName } from '../options.js'
-import { type Clock, type Duration, parseDuration } from '../time.js'
+import { type Clock, type Duration, parseDuration, type Scheduler, systemScheduler } from '../time.js'
 import type { BoundKey } from '../tokens/algorithms.js'
 import { createEmptyRing, createKeyRing, type KeyRing } from '../tokens/key-ring.js'
 import { createScheduledRing } from '../tokens/key-schedule.js'
@@ -123,6 +123,7 @@ export interface KeyOptions {
   readonly signTimeout?: Duration | undefined
   /** Which keys of a list are in use is checked at this moment. */
   readonly now?: Clock | undefined
+  readonly scheduler?: Scheduler
 }
 
 /** The own keys of a manager. */
@@ -138,7 +139,7 @@ export interface ResolvedKeys {
 
 /** The keys of the configuration or of the option `keys`; none, where there are issuers and nothing is configured. */
 export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers: boolean): ResolvedKeys {
-  const { keys: list, signTimeout = '5s', now } = options
+  const { keys: list, signTimeout = '5s', now, scheduler = systemScheduler } = options
   const configured = KEY_FIELDS.find((name) => config[name] !== null)
   if (list === undefined) {
     if (options.signTimeout !== undefined) throw new ConfigurationError('signTimeout needs the option keys')
@@ -151,6 +152,7 @@ export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers
   const rules = {
     allowWeakSecret: config.JWT_ALLOW_WEAK_SECRET,
     signTimeoutMs: parseDuration(signTimeout) * 1000,
+    scheduler,
     longestLifetimeMs: readLongestLifetime(config),
   }
   const ring = createScheduledRing(list, rules, now?.() ?? 0)

@@ -14,7 +14,7 @@ import {
 import type { PerType, ReadingRules } from '../http/read-token.js'
 import { addDuration, FOREVER } from '../revocation/revocation.js'
 import type { ConnectionRules } from '../revocation/connect-store.js'
-import { type Duration, parseDuration } from '../time.js'
+import { type Duration, parseDuration, systemScheduler } from '../time.js'
 import { assertFields, freezeConfig, type TokenConfig } from './config.js'
 import { type KeyOptions, type ResolvedKeys, resolveKeys } from './config.js'
 
@@ -26,7 +26,7 @@ export interface Settings extends ResolvedKeys {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly store: Omit<ConnectionRules, 'now' | 'random' | 'clients' | 'emit' | 'observers'>
+  readonly store: Omit<ConnectionRules, 'now' | 'scheduler' | 'random' | 'clients' | 'emit' | 'observers'>
   /** How long after a refresh its tokens may be sent, in milliseconds. */
   readonly sendWithinMs: number
   readonly verifiedCacheSize: number
@@ -64,7 +64,8 @@ export function resolveSettings(
     names: toList(config.JWT_DECODE_ISSUER ?? []).concat(config.JWT_ENCODE_ISSUER ?? []),
     identityClaim,
   })
-  const context = { emit, leeway, identityClaim, now: () => keyOptions.now?.() ?? 0 }
+  const { scheduler = systemScheduler } = keyOptions
+  const context = { emit, leeway, identityClaim, now: () => keyOptions.now?.() ?? 0, scheduler }
   const sources = connectSources(own, keys.verifying, list, context)
   const store = resolveStore(config, sources.issuers)
   const settings: Settings = {

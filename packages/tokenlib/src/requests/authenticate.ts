@@ -9,7 +9,7 @@ import { attach, readAttached, type RequestView } from '../http/view.js'
 import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
 import type { ClientReader, SessionClientOptions } from '../revocation/session-client.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
-import type { Clock } from '../time.js'
+import type { Clock, Scheduler } from '../time.js'
 import {
   assertFresh,
   assertIssuer,
@@ -28,6 +28,7 @@ export interface Authenticator {
   readonly blocklist: Blocklist
   readonly store: StoreConnection | null
   readonly now: Clock
+  readonly scheduler: Scheduler
   readonly emit: TokenEmitter['emit']
   readonly observers: Observers
   readonly clients: ClientReader
@@ -158,7 +159,7 @@ export async function verifyLoaded(
 
 /** Throws `RevokedTokenError` for a token that the store or the callback has revoked. */
 export async function assertUnrevoked(
-  { store, blocklist, settings }: Authenticator,
+  { store, blocklist, settings, scheduler }: Authenticator,
   token: string,
   verified: VerifiedToken,
   origin: CallbackOrigin,
@@ -168,7 +169,8 @@ export async function assertUnrevoked(
   const { callback } = blocklist
   const isRevoked =
     (store !== null && (await store.isRevoked(verified, atLeast === undefined ? undefined : { atLeast }))) ||
-    (callback !== null && (await callBlocklist(callback, token, verified, origin, settings.store.timeoutMs)))
+    (callback !== null &&
+      (await callBlocklist(callback, token, verified, origin, settings.store.timeoutMs, scheduler)))
   if (isRevoked) throw new RevokedTokenError(verified.payload, verified.header)
 }
 

@@ -6,7 +6,6 @@ import {
   type TokenObserver,
   toRefusal,
 } from '../observer.js'
-import { monotonicNow } from '../time.js'
 
 /** A check that is to be reported. */
 export interface ObservedCheck<Value> {
@@ -19,12 +18,14 @@ export interface ObservedCheck<Value> {
 }
 
 /** Runs a check, and reports it if there are observers. */
-export function observeCheck<Value>({ current }: Observers, check: ObservedCheck<Value>): Promise<Value> {
-  return current === null ? check.run() : runObserved(current, check)
+export function observeCheck<Value>(observers: Observers, check: ObservedCheck<Value>): Promise<Value> {
+  const { current, monotonicNow } = observers
+  return current === null ? check.run() : runObserved(current, monotonicNow, check)
 }
 
 async function runObserved<Value>(
   observers: readonly TokenObserver[],
+  monotonicNow: Observers['monotonicNow'],
   { kind, run, readSubject, report }: ObservedCheck<Value>,
 ): Promise<Value> {
   const startedAt = monotonicNow()

@@ -5,7 +5,7 @@ import type { JwsHeader } from '../tokens/jose.js'
 import { isPromise, withDeadline } from '../runtime.js'
 import type { TokenLocation } from '../http/read-token.js'
 import type { RequestView } from '../http/view.js'
-import { monotonicNow } from '../time.js'
+import type { Scheduler } from '../time.js'
 
 /** What a revocation callback gets with the raw token, which has passed every other check. */
 export interface RevocationContext<Payload = TokenPayload> {
@@ -110,6 +110,7 @@ export async function callBlocklist(
   { payload, header }: CheckedToken,
   { location, view }: CallbackOrigin,
   timeoutMs: number,
+  scheduler: Scheduler,
 ): Promise<boolean> {
   let controller: AbortController | undefined
   let reason: Error | undefined
@@ -133,10 +134,13 @@ export async function callBlocklist(
       return controller.signal
     },
   }
+  const { monotonicNow } = scheduler
   const startedAt = monotonicNow()
   try {
     const pending = isRevoked(token, context)
-    const answer: unknown = isPromise(pending) ? await withDeadline(pending, timeoutMs, abort) : pending
+    const answer: unknown = isPromise(pending)
+      ? await withDeadline(scheduler, pending, timeoutMs, abort)
+      : pending
     // A busy process takes an answer before it looks at the timer that should have ended the wait.
     if (monotonicNow() - startedAt > timeoutMs) throw createTooLate()
     if (typeof answer === 'boolean') return answer

@@ -1,5 +1,4 @@
 import { ConfigurationError, isTokenError, RevocationUnavailableError } from '../errors.js'
-import { monotonicNow } from '../time.js'
 import {
   addDuration,
   FOREVER,
@@ -59,6 +58,7 @@ export interface ConnectionRules extends SessionRules, StoreClientOptions {}
 export function connectStore(store: RevocationStore, rules: ConnectionRules): StoreConnection {
   assertStore(store)
   const { now, retentionMs } = rules
+  const { monotonicNow } = rules.scheduler
   const { replica } = store
   const client = createStoreClient(store, rules)
   const { lifetimes } = client

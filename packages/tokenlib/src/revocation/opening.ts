@@ -9,6 +9,7 @@ import type {
   OpeningLimit,
   SessionStore,
 } from './session-store.js'
+import type { Scheduler } from '../time.js'
 import type { RevocationStore } from './store.js'
 import type { StoreClient } from './store-client.js'
 
@@ -27,11 +28,18 @@ const WAITING_PART = 0.75
 /** Opens a session; `SessionLimitError` if a limit refuses it. */
 export type OpenSession = (opening: Opening, limit: OpeningLimit | null) => Promise<OpenedSession>
 
+/** What an opener goes by. */
+export interface OpeningRules {
+  readonly emit: TokenEmitter['emit']
+  readonly idleMs: number
+  readonly scheduler: Scheduler
+}
+
 /** Opens sessions in a store. A session that was opened too late for its login is passed to `discard`. */
 export function createOpener(
   client: StoreClient,
   store: RevocationStore,
-  { emit, idleMs }: { readonly emit: TokenEmitter['emit']; readonly idleMs: number },
+  { emit, idleMs, scheduler }: OpeningRules,
   discard: (sid: string, expiresAt: number) => Promise<void>,
 ): OpenSession {
   const takeTurn = createTurns()
@@ -74,7 +82,7 @@ export function createOpener(
     const controller = new AbortController()
     const { signal } = controller
     const stop = (): void => controller.abort(new Error(WAITED_TOO_LONG))
-    const timer = startTimer(stop, client.timeoutMs * WAITING_PART)
+    const timer = startTimer(scheduler, stop, client.timeoutMs * WAITING_PART)
     const turn = limit.whenFull === 'refuse' ? NO_TURN : takeTurn(session.user)
     try {
       return await callStore(opening, async () => {
@@ -87,7 +95,7 @@ export function createOpener(
       })
     } finally {
       // Also if the store has not answered yet: a call that is lost must not hold up every later login of the user.
-      clearTimeout(timer)
+      scheduler.clearTimeout(timer)
       stop()
       turn.end()
     }

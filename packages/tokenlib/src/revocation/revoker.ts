@@ -1,6 +1,6 @@
 import { RevocationUnavailableError } from '../errors.js'
 import { emitWarning, IS_WORKERD, startTimer, withDeadline } from '../runtime.js'
-import type { Clock } from '../time.js'
+import type { Clock, Scheduler } from '../time.js'
 import { addDuration, FOREVER, isRevokedBy, type Revocation, type RevocationKey } from './revocation.js'
 import type { Claimed, RevocationStore, Revoked } from './store.js'
 import type { StoreClient } from './store-client.js'
@@ -33,6 +33,7 @@ export type Unless = readonly RevocationKey[] | undefined
 /** What a revoker works with. */
 export interface RevokerOptions {
   readonly now: Clock
+  readonly scheduler: Scheduler
   /** How long after its expiry a token may still verify somewhere, in milliseconds. */
   readonly retentionMs: number
 }
@@ -41,10 +42,10 @@ export interface RevokerOptions {
 export function createRevoker(
   client: StoreClient,
   { replica }: Pick<RevocationStore, 'replica'>,
-  { now, retentionMs }: RevokerOptions,
+  { now, scheduler, retentionMs }: RevokerOptions,
   onDeferred: (batch: readonly Revocation[]) => void,
 ): Revoker {
-  const deferred = createDeferredRevocations(client, now)
+  const deferred = createDeferredRevocations(client, now, scheduler)
   let revokedBefore = 0
   let newestStart = 0
 
@@ -137,7 +138,11 @@ const WRITTEN_AT_ONCE = 500
 const FIRST_RETRY_MS = 100
 const MAX_RETRY_MS = 1000
 
-function createDeferredRevocations(client: StoreClient, now: Clock): DeferredRevocations {
+function createDeferredRevocations(
+  client: StoreClient,
+  now: Clock,
+  scheduler: Scheduler,
+): DeferredRevocations {
   const waiting = new Set<Deferred>()
   // The latest `notBefore` of each key that is waiting.
   const moments = new Map<string, number>()
@@ -192,7 +197,7 @@ function createDeferredRevocations(client: StoreClient, now: Clock): DeferredRev
       await writing
     } catch {
       // The client has reported it.
-      startTimer(() => void write(), retryMs)
+      startTimer(scheduler, () => void write(), retryMs)
       retryMs = Math.min(2 * retryMs, MAX_RETRY_MS)
     }
   }
@@ -215,7 +220,7 @@ function createDeferredRevocations(client: StoreClient, now: Clock): DeferredRev
       waiting.add({ batch, unless })
       count += batch.length
       note(batch)
-      if (waiting.size === 1) startTimer(() => void write(), retryMs)
+      if (waiting.size === 1) startTimer(scheduler, () => void write(), retryMs)
     },
     isRevoked: (keys, start) =>
       waiting.size > 0 &&
@@ -227,7 +232,12 @@ function createDeferredRevocations(client: StoreClient, now: Clock): DeferredRev
       isClosed = true
       if (waiting.size === 0) return
       try {
-        await withDeadline(writeLast(), client.timeoutMs, () => new Error('The store did not answer'))
+        await withDeadline(
+          scheduler,
+          writeLast(),
+          client.timeoutMs,
+          () => new Error('The store did not answer'),
+        )
       } catch {
         const what = count === 1 ? '1 revocation is' : `${count} revocations are`
         emitWarning(

@@ -2,7 +2,7 @@ import { isConfigurationError, RevocationUnavailableError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
 import { type Observers, observeStoreCall } from '../observer.js'
 import { emitWarning, IS_WORKERD, sleep, startTimer, withDeadline } from '../runtime.js'
-import { monotonicNow } from '../time.js'
+import type { Scheduler } from '../time.js'
 import { FOREVER, type LookupAnswer, parseAnswers, type RevocationKey } from './revocation.js'
 import type { LookupOptions, LostData, ReplicaChange, RevocationStore } from './store.js'
 
@@ -43,6 +43,7 @@ export interface StoreClientOptions {
   readonly longestLifetime: number
   readonly emit: TokenEmitter['emit']
   readonly observers: Observers
+  readonly scheduler: Scheduler
 }
 
 // How many calls may be pending while the store answers none, and while it answers some. Few, because a server that
@@ -88,7 +89,8 @@ interface StartedCall<Value> {
 
 /** The client of one store. */
 export function createStoreClient(store: RevocationStore, options: StoreClientOptions): StoreClient {
-  const { timeoutMs, emit, observers } = options
+  const { timeoutMs, emit, observers, scheduler } = options
+  const { monotonicNow } = scheduler
   const lifetimes = { longest: options.longestLifetime, prepared: -1 }
   // Oldest first. No timers, because in a Worker they end with their request.
   const pending = new Set<StartedCall<unknown>>()
@@ -150,7 +152,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   }
 
   const wait = <Value>({ answer, startedAt }: StartedCall<Value>): Promise<Value> =>
-    withDeadline(answer, timeoutMs, () => {
+    withDeadline(scheduler, answer, timeoutMs, () => {
       if (answeredAt < startedAt) isSilent = true
       return createTooLate()
     })
@@ -158,7 +160,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
   const observe = <Value>(operation: string, run: () => Promise<Value>): Promise<Value> => {
     const { current } = observers
     if (current === null) return run()
-    return observeStoreCall(current, { operation, system: store.system ?? null }, run)
+    return observeStoreCall(current, monotonicNow, { operation, system: store.system ?? null }, run)
   }
 
   // One function for all calls of `prepare`: the store keeps each listener once.
@@ -210,7 +212,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
       announceInterval = Math.min(doubled, MAX_ANNOUNCE_INTERVAL_MS)
       unavailable('prepare', cause)
       // A process that only creates tokens makes no other calls, so it has to try again by itself.
-      startTimer(announce, MAX_ANNOUNCE_INTERVAL_MS)
+      startTimer(scheduler, announce, MAX_ANNOUNCE_INTERVAL_MS)
     })
   }
 
@@ -235,7 +237,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
       const callStore = async (): ReturnType<typeof run> => wait(start(() => run(store)))
       // A longer lifetime that is being announced delays only the calls that it concerns.
       if (lifetimes.prepared >= Math.max(0, lifetime)) return await callStore()
-      return await withDeadline(prepare().then(callStore), timeoutMs, createTooLate)
+      return await withDeadline(scheduler, prepare().then(callStore), timeoutMs, createTooLate)
     } catch (cause) {
       throw unavailable(operation, cause)
     }
@@ -246,7 +248,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
 
   const closeStore = async (): Promise<void> => {
     try {
-      await withDeadline(Promise.resolve(store.close()), timeoutMs, createTooLate)
+      await withDeadline(scheduler, Promise.resolve(store.close()), timeoutMs, createTooLate)
     } catch (cause) {
       throw unavailable('close', cause)
     }
@@ -280,7 +282,7 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
           const reason = cause instanceof StoreCallError ? createTooLate(READY_TIMEOUT_MS, NOT_THERE) : cause
           if (monotonicNow() >= deadline) throw unavailable('prepare', reason)
         }
-        await sleep(READY_INTERVAL_MS)
+        await sleep(scheduler, READY_INTERVAL_MS)
       }
     },
   }

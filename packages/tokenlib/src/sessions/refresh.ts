@@ -6,7 +6,6 @@ import { settleQuietly } from '../runtime.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import { requireSessions, requireStore } from '../revocation/connect-store.js'
 import { CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
-import { monotonicNow } from '../time.js'
 import {
   type Authenticator,
   authenticateToken,
@@ -60,10 +59,10 @@ export async function refreshPair(
  * are not sent, the client's refresh token still works.
  */
 export function isTooLate(made: RefreshedTokens): boolean {
-  return monotonicNow() > (deadlines.get(made) ?? Number.POSITIVE_INFINITY)
+  return deadlines.get(made)?.() ?? false
 }
 
-const deadlines = new WeakMap<RefreshedTokens, number>()
+const deadlines = new WeakMap<RefreshedTokens, () => boolean>()
 
 async function rotatePair(
   { authenticator, maker, users }: SessionParts,
@@ -77,6 +76,7 @@ async function rotatePair(
     )
   }
   const { settings } = authenticator
+  const { monotonicNow } = authenticator.scheduler
   const store = requireStore(authenticator.store, 'sessions.refresh')
   const sessions = requireSessions(store, 'sessions.refresh')
   const policy = {
@@ -110,7 +110,7 @@ async function rotatePair(
         ? await maker.signAccess(input, options, session)
         : await maker.signPair(input, options, session)
     rotated.report()
-    deadlines.set(made, sendBy)
+    deadlines.set(made, () => monotonicNow() > sendBy)
     return made
   }
   const describe = async (): Promise<PlannedTokens> => {

@@ -12,8 +12,8 @@ import {
 } from './upgrade.js'
 import type { VerifiedToken } from '../requests/verified-tokens.js'
 import { FOREVER } from '../revocation/revocation.js'
-import { startTimer, type Timer } from '../runtime.js'
-import { type Duration, parseDuration } from '../time.js'
+import { startTimer } from '../runtime.js'
+import { type Duration, parseDuration, type Scheduler, type Timer } from '../time.js'
 import { readEnd, type TokenPayload } from '../tokens/payload.js'
 
 /** Guards WebSockets. */
@@ -93,11 +93,12 @@ function closeWhenInvalid(
     known?.authenticator === authenticator
       ? known.verified
       : authenticator.verifier.open(upgrade.token.token, authenticator.now())
+  const { scheduler } = authenticator
   let timer: Timer | undefined
   let stopped = false
   const stop = (): void => {
     stopped = true
-    clearTimeout(timer)
+    scheduler.clearTimeout(timer)
     unwatch()
   }
 
@@ -107,24 +108,24 @@ function closeWhenInvalid(
     try {
       await recheckToken(authenticator, upgrade, anew)
     } catch (error) {
-      if (!stopped) closeSocket(socket, error)
+      if (!stopped) closeSocket(socket, error, scheduler)
       stop()
     }
     if (!stopped) schedule()
   }
 
   const schedule = (): void => {
-    clearTimeout(timer)
+    scheduler.clearTimeout(timer)
     const now = authenticator.now()
     const wait = followed?.untilLook(now) ?? untilExpiry(verified, now)
-    timer = startTimer(() => void check(true), Math.min(interval, wait))
+    timer = startTimer(scheduler, () => void check(true), Math.min(interval, wait))
   }
 
   // With a replica, a revocation closes the socket immediately, not at the next check.
   const { store } = authenticator
   const unwatch =
     store?.watchToken(verified, () => {
-      clearTimeout(timer)
+      scheduler.clearTimeout(timer)
       void check(false)
     }) ?? (() => undefined)
   socket.addEventListener('close', stop)
@@ -153,7 +154,7 @@ const closed = new WeakSet<ClosableSocket>()
 const CLOSE_TIMEOUT_MS = 1000
 
 /** Closes a socket for a reason, and lets no further message of it reach the application. */
-export function closeSocket(socket: ClosableSocket, error: unknown): void {
+export function closeSocket(socket: ClosableSocket, error: unknown, scheduler: Scheduler): void {
   const [code, reason] = toClosing(error)
   closed.add(socket)
   socket.removeAllListeners?.('message')
@@ -164,8 +165,8 @@ export function closeSocket(socket: ClosableSocket, error: unknown): void {
     // Already closed.
   }
   if (typeof socket.terminate !== 'function') return
-  const timer = startTimer(() => socket.terminate?.(), CLOSE_TIMEOUT_MS)
-  socket.addEventListener('close', () => clearTimeout(timer))
+  const timer = startTimer(scheduler, () => socket.terminate?.(), CLOSE_TIMEOUT_MS)
+  socket.addEventListener('close', () => scheduler.clearTimeout(timer))
 }
 
 // Makes sure that `closeSocket` can hold messages back: listeners of an EventTarget cannot be removed by others, but one

@@ -4,7 +4,7 @@ import { pollFeed } from './store-parts.js'
 import { addDuration, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { createId, systemRandom } from '../tokens/ids.js'
-import { type Clock, createCautiousClock, systemClock } from '../time.js'
+import { type Clock, createCautiousClock, schedulerOf, systemClock } from '../time.js'
 import { createLocalStore, type Rows } from './local-store.js'
 import { createRevocationCopy, type Source } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
@@ -36,6 +36,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
         'redis or postgres; or createMemoryStore({ allowInProduction: true })',
     )
   }
+  const scheduler = schedulerOf(clock)
   const pruneClock = createCautiousClock(clock)
   const revocations = createRevocationCopy('The memory store', pruneClock, (entry) => history.add(entry))
   const history = createHistory((place, most) => revocations.read(place, most))
@@ -89,14 +90,18 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
     },
     isRevokedNow: revocations.isRevokedNow,
     feed: (after, wait) =>
-      pollFeed(() => {
-        assertOpen()
-        return history.read(after)
-      }, wait),
+      pollFeed(
+        () => {
+          assertOpen()
+          return history.read(after)
+        },
+        wait,
+        scheduler,
+      ),
     watch: listeners.add,
     async prune(limit) {
-      const dropped = await runWithPauses(revocations.prune(limit))
-      return dropped + (await runWithPauses(sessions.prune(limit)))
+      const dropped = await runWithPauses(revocations.prune(limit), scheduler)
+      return dropped + (await runWithPauses(sessions.prune(limit), scheduler))
     },
     async close() {
       revocations.close()

@@ -5,7 +5,7 @@ import { callQuietly, createLossReporter } from './loss-reporter.js'
 import { pollFeed } from './store-parts.js'
 import { withOrigin } from './store-origin.js'
 import { emitWarning } from '../runtime.js'
-import { type Clock, createCautiousClock, systemClock } from '../time.js'
+import { type Clock, createCautiousClock, schedulerOf, systemClock } from '../time.js'
 import {
   type PostgresClient,
   readWatch,
@@ -118,7 +118,8 @@ export function createPostgresStore(
   const tables = toTables(parsed)
   const channel = toChannel(tables, namespace)
   const database = withoutFailedNotify(toDatabase(client, namedStatements), channel)
-  const watch = readWatch(client)
+  const scheduler = schedulerOf(clock ?? systemClock)
+  const watch = readWatch(client, scheduler)
   const watches = new Set<() => void>()
   const statements = createRevocationStatements(tables, channel)
   const losses = createLossReporter('PostgreSQL', parsed.onWarning ?? emitWarning)
@@ -129,7 +130,7 @@ export function createPostgresStore(
     { namespace, clock, losses },
   )
   const pruneClock = createCautiousClock(clock ?? systemClock)
-  const turns = createPruneTurns(PRUNE_BATCH, PRUNE_DELAY_MS)
+  const turns = createPruneTurns(PRUNE_BATCH, scheduler, PRUNE_DELAY_MS)
 
   const chooseRevoke = (batch: readonly Revocation[]): string => {
     // Nobody has to be woken for nothing.
@@ -174,7 +175,7 @@ export function createPostgresStore(
       const { found } = await history.query<LookupAnswer>(lookup, [pairs])
       return keys.map((_, at) => found?.[at] ?? undefined)
     },
-    feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait),
+    feed: (after, wait) => pollFeed(() => readFeed(history, statements.feed, after), wait, scheduler),
     async restore(batch) {
       await history.query<HistoryAnswer>(statements.restore, toBatch(batch))
       afterWrite()

@@ -5,7 +5,7 @@ import { callQuietly, createLossReporter } from './loss-reporter.js'
 import { pollFeed } from './store-parts.js'
 import { withOrigin } from './store-origin.js'
 import { emitWarning } from '../runtime.js'
-import type { Clock } from '../time.js'
+import { type Clock, schedulerOf, systemClock } from '../time.js'
 import { checkServer, createSend, type RedisClient, type Script, watchChannel } from './redis/client.js'
 import { createNamespace, createSweep } from './redis/namespace.js'
 import { CLAIM, RESTORE, REVOKE } from './redis/revocation-scripts.js'
@@ -100,7 +100,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
       )
     },
     watch: (listener) => watchChannel(client, namespace.key('news'), () => callQuietly(listener)),
-    feed: (after, wait) => pollFeed(() => readFeed(namespace, after), wait),
+    feed: (after, wait) =>
+      pollFeed(() => readFeed(namespace, after), wait, schedulerOf(clock ?? systemClock)),
     prune: (limit) => prune(namespace, limit),
     sessions: createRedisSessions(namespace),
     async close() {},

@@ -19,7 +19,7 @@ import type { SessionStore } from '../revocation/session-store.js'
 import { callQuietly } from './loss-reporter.js'
 import { readOrigin, withOrigin } from './store-origin.js'
 import { sleep } from '../runtime.js'
-import { createCautiousClock, monotonicNow, systemClock } from '../time.js'
+import { createCautiousClock, schedulerOf } from '../time.js'
 import { createRevocationCopy } from './memory/revocations.js'
 import { createFollower } from './replica/follow.js'
 import {
@@ -43,11 +43,12 @@ export type { ReplicaOptions } from './replica/freshness.js'
  */
 export function replicate(store: RevocationStore, options: ReplicaOptions = {}): RevocationStore {
   assertStore(store)
-  const { boundMs, whenStale } = parseReplicaOptions(store, options)
-  const cautiousClock = createCautiousClock(systemClock)
+  const { boundMs, whenStale, clock } = parseReplicaOptions(store, options)
+  const scheduler = schedulerOf(clock)
+  const { monotonicNow } = scheduler
+  const cautiousClock = createCautiousClock(clock)
   const pruneClock = (): number => cautiousClock() - MARGIN_MS
-  const freshness =
-    boundMs === 0 ? createVersionFreshness(store, systemClock) : createFreshness(boundMs, systemClock)
+  const freshness = boundMs === 0 ? createVersionFreshness(store, clock) : createFreshness(boundMs, clock)
   const copy = createRevocationCopy('The replica', pruneClock)
   const listeners = createListeners<[entries: readonly Revocation[]]>()
   const stateListeners = new Set<NonNullable<StoreNeeds['onReplicaChange']>>()
@@ -82,6 +83,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     freshness,
     boundMs: boundMs === 0 ? POLLED_WITHIN_MS : boundMs,
     pruneClock,
+    scheduler,
     onEntries: listeners.call,
     onReset: () => report('reset'),
     onRead: () => {
@@ -122,7 +124,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
 
   // For as long as anything can last that it concerns: only the feed tells when it ends.
   const keep = (known: Pick<Revocation, 'kind' | 'id' | 'notBefore'>): void =>
-    copy.merge({ ...known, until: Math.min(FOREVER, systemClock() + longestLifetime) })
+    copy.merge({ ...known, until: Math.min(FOREVER, clock() + longestLifetime) })
 
   // After the store has taken something that this process must refuse from now on.
   const catchUp = async (): Promise<void> => {
@@ -138,7 +140,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
   }
 
   const keepUnsent = (batch: readonly Revocation[]): void => {
-    const now = systemClock()
+    const now = clock()
     // A watermark no further than this process is sure of.
     const capped = batch.map((entry) =>
       isWatermark(entry.kind) ? { ...entry, notBefore: Math.min(entry.notBefore, now) } : entry,
@@ -220,7 +222,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
       subscribe: listeners.add,
       keepUnsent,
       // A replica that has not seen it by then is stale.
-      waitForOthers: () => sleep(boundMs),
+      waitForOthers: () => sleep(scheduler, boundMs),
       async ready() {
         const deadline = monotonicNow() + READY_TIMEOUT_MS
         for (;;) {
@@ -228,7 +230,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
             return await (isComplete ? undefined : follower.readNow())
           } catch (error) {
             if (monotonicNow() >= deadline) throw error
-            await sleep(READY_INTERVAL_MS)
+            await sleep(scheduler, READY_INTERVAL_MS)
           }
         }
       },

@@ -5,8 +5,16 @@ import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { createLossReporter } from './loss-reporter.js'
 import { pollFeed } from './store-parts.js'
 import { withOrigin } from './store-origin.js'
-import { emitWarning, nextTurn } from '../runtime.js'
-import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../time.js'
+import { emitWarning, nextTurn, startTimer } from '../runtime.js'
+import {
+  type Clock,
+  createCautiousClock,
+  createCheckedClock,
+  type Scheduler,
+  schedulerOf,
+  systemClock,
+  type Timer,
+} from '../time.js'
 import {
   assertLocal,
   configure,
@@ -69,7 +77,8 @@ export function createSqliteStore(
   }
   const tables = toTables(prefix)
   const losses = createLossReporter('SQLite', onWarning)
-  const turns = createPruneTurns(PRUNE_BATCH)
+  const scheduler = schedulerOf(clock)
+  const turns = createPruneTurns(PRUNE_BATCH, scheduler)
   let opened: Operations | null = null
   let isClosed = false
 
@@ -86,7 +95,7 @@ export function createSqliteStore(
   }
 
   const readVersion = (): string => use().history.readVersion()
-  const watchers = createWatchers(readVersion)
+  const watchers = createWatchers(readVersion, scheduler)
   const local = createLocalStore({
     read: (work) => use().history.read(work).value,
     async write(work) {
@@ -105,7 +114,7 @@ export function createSqliteStore(
       losses.listen(needs)
       if (opened === null) {
         const open = (): Operations => openDatabase(database, tables, { clock, onWarning, losses })
-        const ready = await retryWhileBusy(open)
+        const ready = await retryWhileBusy(open, scheduler)
         // Another call may have been faster, and what the first one has seen must not be forgotten.
         opened ??= ready
       }
@@ -116,7 +125,7 @@ export function createSqliteStore(
     isRevokedNow: (keys, start) => isRevokedBy(use().lookup(keys), start),
     async feed(after, wait) {
       const { readFeed } = use()
-      return pollFeed(() => readFeed(after), wait)
+      return pollFeed(() => readFeed(after), wait, scheduler)
     },
     watch: watchers.add,
     readVersion,
@@ -146,7 +155,7 @@ function openDatabase(
   else assertLocal(path)
   try {
     configure(handle, path !== null)
-    prepareTables(createConnection(handle, null), tables)
+    prepareTables(createConnection(handle, null, schedulerOf(clock)), tables)
   } catch (cause) {
     if (!isReadOnly(cause)) throw cause
     throw new ConfigurationError(
@@ -155,14 +164,14 @@ function openDatabase(
     )
   }
   // After the first write, which creates the WAL that is checked.
-  const database = createConnection(handle, path)
+  const database = createConnection(handle, path, schedulerOf(clock))
   return createOperations(database, tables, {
     ...options,
     now: createCheckedClock(clock),
     seen: NOTHING_SEEN,
     pruneClock: createCautiousClock(clock),
-    // A clock that was passed in is somebody's own time, and may run as it likes.
-    trust: clock === systemClock ? createTrustedTime(database, tables, false) : (at) => at,
+    // A bare function is somebody's own time, and may run as it likes.
+    trust: clock.scheduler === undefined ? (at) => at : createTrustedTime(database, tables, false),
   })
 }
 
@@ -173,12 +182,17 @@ const IN_MEMORY =
 const WATCH_INTERVAL_MS = 25
 
 /** Looks at a version every few milliseconds while somebody watches: SQLite tells nobody of a commit. */
-function createWatchers(readVersion: () => string): Listeners<[]> {
+function createWatchers(readVersion: () => string, scheduler: Scheduler): Listeners<[]> {
   const listeners = createListeners<[]>()
-  let timer: ReturnType<typeof setInterval> | undefined
+  let timer: Timer | undefined
   let known: string | null = null
 
+  const lookLater = (): void => {
+    timer = startTimer(scheduler, look, WATCH_INTERVAL_MS)
+  }
+
   const look = (): void => {
+    lookLater()
     try {
       const version = readVersion()
       if (version === known) return
@@ -193,20 +207,16 @@ function createWatchers(readVersion: () => string): Listeners<[]> {
   return {
     ...listeners,
     add(listener) {
-      if (listeners.size() === 0) {
-        timer = setInterval(look, WATCH_INTERVAL_MS)
-        // Only the timers of Node, Bun and Deno keep a process alive.
-        if (typeof timer === 'object') timer.unref()
-      }
+      if (listeners.size() === 0) lookLater()
       const remove = listeners.add(listener)
       return () => {
         remove()
-        if (listeners.size() === 0) clearInterval(timer)
+        if (listeners.size() === 0) scheduler.clearTimeout(timer)
       }
     },
     clear() {
       listeners.clear()
-      clearInterval(timer)
+      scheduler.clearTimeout(timer)
     },
   }
 }

@@ -9,7 +9,7 @@ import {
 } from '../revocation/session-store.js'
 import type { FeedOptions, FeedPage, Position } from '../revocation/store.js'
 import { nextTurn, sleep } from '../runtime.js'
-import { monotonicNow } from '../time.js'
+import { type Scheduler, systemScheduler } from '../time.js'
 
 /** A place in the list of a user's sessions. */
 export interface SessionPlace {
@@ -82,7 +82,7 @@ export interface PruneTurns {
 }
 
 /** Creates the turns of a store that drops `batch` rows at a time. The first turn comes after `delayMs`. */
-export function createPruneTurns(batch: number, delayMs = 0): PruneTurns {
+export function createPruneTurns(batch: number, { monotonicNow }: Scheduler, delayMs = 0): PruneTurns {
   let nextAt = monotonicNow() + delayMs
   return {
     async run(prune) {
@@ -113,7 +113,7 @@ export function toResetPage(next: Position): FeedPage {
 const MAX_BLOCKING_MS = 1
 
 /** Goes through steps of work and adds up what they tell; every few milliseconds, others have their turn. */
-export async function runWithPauses(steps: Iterable<number>): Promise<number> {
+export async function runWithPauses(steps: Iterable<number>, { monotonicNow }: Scheduler): Promise<number> {
   let sum = 0
   let startedAt = monotonicNow()
   for (const step of steps) {
@@ -151,14 +151,16 @@ const POLL_INTERVAL_MS = 25
 export async function pollFeed(
   read: () => FeedPage | Promise<FeedPage>,
   { waitMs, signal }: FeedOptions,
+  scheduler: Scheduler = systemScheduler,
 ): Promise<FeedPage> {
+  const { monotonicNow } = scheduler
   const deadline = monotonicNow() + waitMs
   for (;;) {
     signal?.throwIfAborted()
     const page = await read()
     const left = deadline - monotonicNow()
     if (page.more || page.reset || left <= 0 || page.entries.length > 0) return page
-    await sleep(Math.min(POLL_INTERVAL_MS, left), signal)
+    await sleep(scheduler, Math.min(POLL_INTERVAL_MS, left), signal)
   }
 }
 

@@ -7,10 +7,13 @@ import { resolveSettings } from '../config/settings.js'
 import { TokenManager } from '../manager.js'
 import { choice, flag, listOf, type OptionKinds, parseOptions, text } from '../options.js'
 import type { RevocationStore } from '../revocation/store.js'
-import { type Clock, parseDuration, type Duration } from '../time.js'
+import { type Clock, parseDuration } from '../time.js'
 import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { ALGORITHMS } from '../tokens/algorithms.js'
 import type { Algorithm } from '../tokens/jose.js'
+import { createFrozenClock, type FrozenClock } from './clocks.js'
+
+export { createFrozenClock, createVirtualClock, type FrozenClock, type VirtualClock } from './clocks.js'
 
 /** What is wrong with a minted token; nothing, when no flag is set. */
 export interface MintOptions {
@@ -136,34 +139,6 @@ function createOtherKey(config: TokenConfig): TokenConfigOptions {
     JWT_DECODE_ALGORITHMS: null,
     ...createKeyFields(config.JWT_ALGORITHM),
   }
-}
-
-/** A clock that stands still until it is moved. */
-export interface FrozenClock extends Clock {
-  /** Moves the clock on. */
-  advance(by: Duration): void
-  /** Moves the clock to a moment. */
-  set(moment: Date): void
-}
-
-/** A clock that shows one moment, 2026-01-01 in UTC unless told otherwise; for `new TokenManager({ clock })`. */
-export function createFrozenClock(start: Date = new Date('2026-01-01T00:00:00Z')): FrozenClock {
-  let now = toMilliseconds(start)
-  return Object.assign(() => now, {
-    advance(by: Duration) {
-      now += parseDuration(by) * 1000
-    },
-    set(moment: Date) {
-      now = toMilliseconds(moment)
-    },
-  })
-}
-
-// With a clock that shows no time, no token would ever expire.
-function toMilliseconds(moment: Date): number {
-  const milliseconds = moment.getTime()
-  if (Number.isNaN(milliseconds)) throw new TypeError('The clock cannot be set to an invalid Date')
-  return milliseconds
 }
 
 /** Configuration fields with a new random key for an algorithm. */

@@ -2,6 +2,7 @@ import { KeyObject } from 'node:crypto'
 import { readBase64url, toBase64url } from '../encoding.js'
 import { ConfigurationError, KeysUnavailableError } from '../errors.js'
 import { withDeadline } from '../runtime.js'
+import type { Scheduler } from '../time.js'
 import {
   ALGORITHMS,
   type BoundKey,
@@ -48,7 +49,12 @@ export interface SigningKey extends BoundKey {
 }
 
 /** A signer for the public key that verifies its signatures. */
-export function createExternalSigner(source: SignFunction, key: BoundKey, timeoutMs: number): ExternalSigner {
+export function createExternalSigner(
+  source: SignFunction,
+  key: BoundKey,
+  timeoutMs: number,
+  scheduler: Scheduler,
+): ExternalSigner {
   const { kid, algorithm } = key
   let hasFailed = false
   let attempt: Promise<string> | null = null
@@ -58,7 +64,7 @@ export function createExternalSigner(source: SignFunction, key: BoundKey, timeou
     const call = async (): Promise<unknown> =>
       source(Buffer.from(input), { kid, algorithm, signal: controller.signal })
     try {
-      const answer = await withDeadline(call(), timeoutMs, () => {
+      const answer = await withDeadline(scheduler, call(), timeoutMs, () => {
         const reason = new Error(`The signer did not answer within ${timeoutMs} milliseconds`)
         controller.abort(reason)
         return reason

@@ -10,6 +10,7 @@ import {
   textLike,
   unchecked,
 } from '../options.js'
+import type { Scheduler } from '../time.js'
 import { ALGORITHMS, type BoundKey, isHmac } from './algorithms.js'
 import { importPrivateKey, importPublicKey } from './asymmetric.js'
 import {
@@ -59,6 +60,7 @@ const KEY_OPTIONS: OptionKinds<OwnKey> = {
 export interface ImportRules {
   readonly allowWeakSecret: boolean
   readonly signTimeoutMs: number
+  readonly scheduler: Scheduler
 }
 
 /** An imported key with its moments in epoch milliseconds; infinite where it has none. */
@@ -120,7 +122,7 @@ function importKeyPair(field: string, given: OwnKey, rules: ImportRules): Import
     )
   }
   const verifying = bindHalf(publicHalf, algorithm, kid)
-  const external = sign && createExternalSigner(sign, verifying, rules.signTimeoutMs)
+  const external = sign && createExternalSigner(sign, verifying, rules.signTimeoutMs, rules.scheduler)
   return { verifying, signing: external === undefined ? null : { ...verifying, external } }
 }
 

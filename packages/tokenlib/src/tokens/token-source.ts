@@ -1,6 +1,6 @@
 import { KeysUnavailableError, TokenDecodeError, TokenSignatureError } from '../errors.js'
 import type { TokenEmitter } from '../events.js'
-import type { Clock } from '../time.js'
+import type { Clock, Scheduler } from '../time.js'
 import type { BoundKey } from './algorithms.js'
 import { type CompactJws, findSigner, isAccessTokenHeader } from './compact.js'
 import { readTokenStart } from './ids.js'
@@ -130,6 +130,7 @@ export interface SourceContext {
   readonly emit: TokenEmitter['emit']
   /** The clock of the manager, in epoch milliseconds; 0 if the runtime has no time yet, as in a starting Worker. */
   readonly now: Clock
+  readonly scheduler: Scheduler
   /** The clock difference that the configuration tolerates, in seconds. */
   readonly leeway: number
   /** The claim that names the user in the manager's own tokens; in every payload, it has the value of `sub`. */

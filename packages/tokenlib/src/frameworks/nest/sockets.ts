@@ -11,6 +11,7 @@ import {
 } from '../../sockets/upgrade.js'
 import { createRefusal, type Refusal } from '../../sockets/accept-upgrade.js'
 import { type ClosableSocket, closeSocket, parseInterval } from '../../sockets/sockets.js'
+import { systemScheduler } from '../../time.js'
 import {
   protectConnections,
   readConnection,
@@ -204,7 +205,8 @@ function createDelivery(client: Client, upgrade: AuthenticatedUpgrade): Delivery
       await recheckUpgrade(upgrade)
       return true
     } catch (error) {
-      if (isOpen(client)) closeSocket(isWs(client) ? client : readConnection(client.conn), error)
+      if (isOpen(client))
+        closeSocket(isWs(client) ? client : readConnection(client.conn), error, systemScheduler)
       return false
     }
   }

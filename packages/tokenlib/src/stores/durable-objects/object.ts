@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../errors.js'
 import { callable, type OptionKinds, parseOptions } from '../../options.js'
 import type { SessionStore } from '../../revocation/session-store.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
-import { type Clock, createCautiousClock, createCheckedClock, systemClock } from '../../time.js'
+import { type Clock, createCautiousClock, createCheckedClock, schedulerOf, systemClock } from '../../time.js'
 import { createLocalStore } from '../local-store.js'
 import type { Endings, Seen } from '../sqlite/history.js'
 import {
@@ -69,7 +69,7 @@ const WRITES: ReadonlySet<string> = new Set(['revoke', 'claim', 'open', 'openLim
 
 function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) => Promise<StoreAnswer> {
   const tables = toTables(PREFIX)
-  const turns = createPruneTurns(PRUNE_BATCH)
+  const turns = createPruneTurns(PRUNE_BATCH, schedulerOf(clock))
   let shared: SharedOptions | null = null
 
   return async ({ protocol, operation, arguments: given, seen }) => {
@@ -105,8 +105,8 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
     now: createCheckedClock(clock),
     endings: createEndings(database, `${PREFIX}endings`),
     pruneClock: createCautiousClock(clock),
-    // A clock that was passed in may run as it likes. The clock of workerd may jump: it has no monotonic one.
-    trust: clock === systemClock ? createTrustedTime(database, tables, true) : (at) => at,
+    // A bare function may run as it likes. The clock of workerd may jump: it has no monotonic one.
+    trust: clock.scheduler === undefined ? (at) => at : createTrustedTime(database, tables, true),
   }
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../../errors.js'
-import { startTimer, type Timer } from '../../runtime.js'
+import { startTimer } from '../../runtime.js'
+import type { Scheduler, Timer } from '../../time.js'
 import { toRetryDelay } from '../store-parts.js'
 
 /** A Pool or Client of `pg`, or of a package that answers in the same way. */
@@ -138,12 +139,12 @@ export function withoutFailedNotify(database: Database, channel: string): Databa
 }
 
 /** How channels are watched through a client; `null` for a `Client` of `pg`, a single connection of the application. */
-export function readWatch(client: PostgresClient): Watch | null {
+export function readWatch(client: PostgresClient, scheduler: Scheduler): Watch | null {
   if ('listen' in client && typeof client.listen === 'function') {
     return (channel, listener) => watchSql(client as unknown as ListeningSql, channel, listener)
   }
   if ('Client' in client && typeof client.Client === 'function' && 'options' in client) {
-    return (channel, listener) => watchPool(client as unknown as PgPool, channel, listener)
+    return (channel, listener) => watchPool(client as unknown as PgPool, channel, listener, scheduler)
   }
   return null
 }
@@ -153,7 +154,7 @@ const MAX_RETRY_MS = 30_000
 
 // On a connection outside the pool: a pool of one could do nothing else, and `pool.end()` would wait for it. Errors are
 // ignored, because readers poll as well.
-function watchPool(pool: PgPool, channel: string, listener: () => void): () => void {
+function watchPool(pool: PgPool, channel: string, listener: () => void, scheduler: Scheduler): () => void {
   let isStopped = false
   let connection: PgListener | null = null
   let timer: Timer | undefined
@@ -174,7 +175,7 @@ function watchPool(pool: PgPool, channel: string, listener: () => void): () => v
     const retry = (): void => {
       if (isOver || isStopped || pool.ending === true) return
       isOver = true
-      timer = startTimer(connect, toRetryDelay(failures++, FIRST_RETRY_MS, MAX_RETRY_MS))
+      timer = startTimer(scheduler, connect, toRetryDelay(failures++, FIRST_RETRY_MS, MAX_RETRY_MS))
     }
     try {
       const opened = new pool.Client(pool.options)
@@ -197,7 +198,7 @@ function watchPool(pool: PgPool, channel: string, listener: () => void): () => v
   connect()
   return () => {
     isStopped = true
-    clearTimeout(timer)
+    scheduler.clearTimeout(timer)
     if (connection !== null) end(connection)
   }
 }

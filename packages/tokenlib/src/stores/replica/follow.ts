@@ -1,7 +1,7 @@
-import { nextTurn, startTimer, type Timer, withDeadline } from '../../runtime.js'
+import { nextTurn, startTimer, withDeadline } from '../../runtime.js'
 import type { Revocation } from '../../revocation/revocation.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
-import { type Clock, monotonicNow } from '../../time.js'
+import type { Clock, Scheduler, Timer } from '../../time.js'
 import { runWithPauses, toRetryDelay } from '../store-parts.js'
 import type { RevocationCopy } from '../memory/revocations.js'
 import { callQuietly } from '../loss-reporter.js'
@@ -35,6 +35,7 @@ export interface FollowerOptions {
   readonly boundMs: number
   /** The clock that entries are dropped by. */
   readonly pruneClock: Clock
+  readonly scheduler: Scheduler
   readonly onEntries: (entries: readonly Revocation[]) => void
   /** Called when the history of the store is not the one that was read. */
   readonly onReset: () => void
@@ -55,9 +56,10 @@ const MERGED_PER_STEP = 32
 
 /** Follows the feed of a store. Nothing is read before `start`. */
 export function createFollower(options: FollowerOptions): Follower {
-  const { store, copy, freshness, boundMs, pruneClock } = options
+  const { store, copy, freshness, boundMs, pruneClock, scheduler } = options
+  const { monotonicNow } = scheduler
   const timeoutMs = Math.max(boundMs, MIN_TIMEOUT_MS)
-  const restorer = createRestorer({ store, copy, boundMs, timeoutMs, pruneClock })
+  const restorer = createRestorer({ store, copy, boundMs, timeoutMs, pruneClock, scheduler })
   let position: Position | null = null
   let completePosition: Position | null = null
   let reading: Promise<void> | null = null
@@ -76,7 +78,7 @@ export function createFollower(options: FollowerOptions): Follower {
   // A table that grows moves its entries: most pages take a millisecond, some take many.
   const merge = async (entries: readonly Revocation[]): Promise<void> => {
     if (entries.length === 0) return
-    await runWithPauses(mergeInSteps(entries))
+    await runWithPauses(mergeInSteps(entries), scheduler)
     entriesAt = monotonicNow()
     options.onEntries(entries)
   }
@@ -94,6 +96,7 @@ export function createFollower(options: FollowerOptions): Follower {
 
   const fetchPage = async (after: Position | null): Promise<FeedPage> => {
     const answer = withDeadline(
+      scheduler,
       store.feed(after, { waitMs: 0 }),
       timeoutMs,
       () => new Error(`The feed of the store did not answer within ${timeoutMs} ms`),
@@ -200,8 +203,8 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   const schedule = (delay: number): void => {
-    clearTimeout(timer)
-    timer = startTimer(() => void runOnce(), delay)
+    scheduler.clearTimeout(timer)
+    timer = startTimer(scheduler, () => void runOnce(), delay)
   }
 
   const wake = (): void => {
@@ -220,7 +223,7 @@ export function createFollower(options: FollowerOptions): Follower {
     },
     stop() {
       isRunning = false
-      clearTimeout(timer)
+      scheduler.clearTimeout(timer)
       if (unwatch !== null) callQuietly(unwatch)
       unwatch = null
     },

@@ -1,6 +1,6 @@
-import { choice, duration, type OptionKinds, parseOptions } from '../../options.js'
+import { callable, choice, duration, type OptionKinds, parseOptions } from '../../options.js'
 import type { RevocationStore } from '../../revocation/store.js'
-import { type Clock, type Duration, monotonicNow, parseDuration } from '../../time.js'
+import { type Clock, type Duration, parseDuration, schedulerOf, systemClock } from '../../time.js'
 
 /** How a replica behaves. */
 export interface ReplicaOptions {
@@ -13,9 +13,15 @@ export interface ReplicaOptions {
   readonly bound?: Duration
   /** What a check does while the replica is older than that; `refuse` by default. */
   readonly whenStale?: 'refuse' | 'ask'
+  /** Replaces the clock of this process, for tests. */
+  readonly clock?: Clock
 }
 
-const OPTIONS: OptionKinds<ReplicaOptions> = { bound: duration(), whenStale: choice(['refuse', 'ask']) }
+const OPTIONS: OptionKinds<ReplicaOptions> = {
+  bound: duration(),
+  whenStale: choice(['refuse', 'ask']),
+  clock: callable(),
+}
 
 const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
 
@@ -23,8 +29,12 @@ const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
 export function parseReplicaOptions(
   store: RevocationStore,
   options: ReplicaOptions,
-): { readonly boundMs: number; readonly whenStale: 'refuse' | 'ask' } {
-  const { bound = '1s', whenStale = 'refuse' } = parseOptions('replicate()', options, OPTIONS)
+): { readonly boundMs: number; readonly whenStale: 'refuse' | 'ask'; readonly clock: Clock } {
+  const {
+    bound = '1s',
+    whenStale = 'refuse',
+    clock = systemClock,
+  } = parseOptions('replicate()', options, OPTIONS)
   if (store.replica !== undefined) throw new TypeError('The store has a replica already: replicate() it once')
   const boundMs = parseDuration(bound) * 1000
   if (boundMs === 0 && typeof store.readVersion !== 'function') {
@@ -38,7 +48,7 @@ export function parseReplicaOptions(
       "bound must be between 20 ms and a minute, for example '1s'; a number counts seconds",
     )
   }
-  return { boundMs, whenStale }
+  return { boundMs, whenStale, clock }
 }
 
 /** How long ago a copy was known to be complete. */
@@ -63,11 +73,8 @@ const MAX_DRIFT_MS = 1000
  * Counts on the monotonic clock, which cannot be set. That one may stop while a machine is suspended, so the other clock
  * is compared with it: what ran further there has passed here too.
  */
-export function createFreshness(
-  boundMs: number,
-  wallClock: Clock,
-  steadyClock: Clock = monotonicNow,
-): Freshness {
+export function createFreshness(boundMs: number, wallClock: Clock): Freshness {
+  const { monotonicNow: steadyClock } = schedulerOf(wallClock)
   let confirmedAt = Number.NEGATIVE_INFINITY
   let expiredAt = Number.NEGATIVE_INFINITY
   // By how much the other clock was ahead of the monotonic one when the last read was sent, and the last confirmed one:

@@ -1,7 +1,7 @@
 import { nextTurn, withDeadline } from '../../runtime.js'
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { RevocationStore } from '../../revocation/store.js'
-import { type Clock, monotonicNow } from '../../time.js'
+import type { Clock, Scheduler } from '../../time.js'
 import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
 
 /** Writes back what a store has lost and this process still knows. */
@@ -27,6 +27,7 @@ export interface RestorerOptions {
   readonly boundMs: number
   readonly timeoutMs: number
   readonly pruneClock: Clock
+  readonly scheduler: Scheduler
 }
 
 const BATCH = 500
@@ -36,7 +37,9 @@ const MAX_UNSENT = 100_000
 const LOOKED_PER_TURN = 2000
 
 /** Nothing is lost yet. A store without `restore` is left as it is. */
-export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: RestorerOptions): Restorer {
+export function createRestorer(options: RestorerOptions): Restorer {
+  const { store, copy, boundMs, timeoutMs, pruneClock, scheduler } = options
+  const { monotonicNow } = scheduler
   const unsent = new Map<string, Revocation>()
   const arrivals: { readonly at: number; readonly entries: readonly Revocation[] }[] = []
   // What the store has given since its history was lost; the rest of the copy has to be written.
@@ -47,6 +50,7 @@ export function createRestorer({ store, copy, boundMs, timeoutMs, pruneClock }: 
 
   const write = async (batch: readonly Revocation[]): Promise<void> => {
     await withDeadline(
+      scheduler,
       (store.restore as NonNullable<RevocationStore['restore']>).call(store, batch),
       timeoutMs,
       () => new Error(`The store did not restore revocations within ${timeoutMs} ms`),

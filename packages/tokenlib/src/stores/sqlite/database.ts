@@ -2,7 +2,7 @@ import { statfsSync, type Stats, statSync } from 'node:fs'
 import { sleep } from '../../runtime.js'
 import { ConfigurationError } from '../../errors.js'
 import { FOREVER } from '../../revocation/revocation.js'
-import { monotonicNow } from '../../time.js'
+import type { Scheduler } from '../../time.js'
 import {
   type Connection,
   SCHEMA_VERSION,
@@ -41,7 +41,11 @@ const BUSY_RETRY_MS = 2000
 const MAX_PAUSE_MS = 8
 
 /** The connection of a handle that is set up; `path` is the file that it has open, if its files are to be checked. */
-export function createConnection(database: SqliteDatabase, path: string | null): Connection {
+export function createConnection(
+  database: SqliteDatabase,
+  path: string | null,
+  scheduler: Scheduler,
+): Connection {
   const assertFiles = path === null ? () => undefined : createFileCheck(path)
   let seenAt = Number.NEGATIVE_INFINITY
 
@@ -56,14 +60,14 @@ export function createConnection(database: SqliteDatabase, path: string | null):
     exec: (sql) => database.exec(sql),
     prepare: (sql) => database.prepare(sql),
     transact: (whenBusy, work) => transact(database, whenBusy, work),
-    retryWhileBusy,
+    retryWhileBusy: (attempt) => retryWhileBusy(attempt, scheduler),
     assertInPlace() {
       assertNoTransaction()
       assertFiles()
     },
     assertInPlaceLately() {
       assertNoTransaction()
-      const now = monotonicNow()
+      const now = scheduler.monotonicNow()
       // To open another file, set it up and revoke something in it takes several commits, and longer than this.
       if (now - seenAt < 1) return
       assertFiles()
@@ -90,7 +94,8 @@ function transact<T>(database: SqliteDatabase, whenBusy: WhenBusy, work: () => T
 }
 
 /** Tries again while other processes are in the way. The first attempt is synchronous. */
-export async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
+export async function retryWhileBusy<T>(attempt: () => T, scheduler: Scheduler): Promise<T> {
+  const { monotonicNow } = scheduler
   const deadline = monotonicNow() + BUSY_RETRY_MS
   for (;;) {
     try {
@@ -99,7 +104,7 @@ export async function retryWhileBusy<T>(attempt: () => T): Promise<T> {
       if (!isBusy(error) || monotonicNow() >= deadline) throw error
     }
     // SQLite keeps no queue of those who wait: pauses of different lengths keep them from meeting again and again.
-    await sleep(Math.ceil(Math.random() * MAX_PAUSE_MS))
+    await sleep(scheduler, Math.ceil(Math.random() * MAX_PAUSE_MS))
   }
 }
 
