@@ -25,7 +25,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   'no base64': `${forge({ claims })}!`,
 }
 
-describeAttacks('ATK-37 errors that tell a secret (CVE-2019-7644, GO-2022-1178)', () => {
+describeAttacks('errors that tell a secret (CVE-2019-7644, GO-2022-1178)', () => {
   attack('the error of a forged token tells neither the right signature nor the secret', async (lab) => {
     const right = forge({ claims }).split('.')[2] ?? ''
     const secrets = [right, Buffer.from(right, 'base64url').toString('hex'), SECRET]

@@ -19,7 +19,7 @@ const FORGIVABLE: Readonly<Record<string, object>> = {
 
 const FORGED_KEY = 'y'.repeat(64)
 
-describeAttacks('ATK-38 claims that are looked at before the signature (CVE-2024-51744)', () => {
+describeAttacks('claims that are looked at before the signature (CVE-2024-51744)', () => {
   for (const [fault, claims] of Object.entries(FORGIVABLE)) {
     attack(`a forged token that also ${fault} is not taken for a genuine one that ${fault}`, async (lab) => {
       await lab.open(OPTIONS, forge({ claims: honest }))
