@@ -10,6 +10,7 @@ import { CONFIG_NAMES } from '../../packages/tokenlib/src/config/config-table.js
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, openToken, SECRET } from '../helpers/manager.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
+import { naming } from '../helpers/naming.js'
 
 describe('building', () => {
   test('a field can be set until the manager is built, and never after', () => {
@@ -36,7 +37,9 @@ describe('building', () => {
   })
 
   test('a manager without a config or a secret cannot be built', () => {
-    expect(() => new TokenManager({ config: new TokenConfig() })).toThrow(/JWT_SECRET_KEY/)
+    expect(() => new TokenManager({ config: new TokenConfig() })).toThrow(
+      naming('ConfigurationError', 'JWT_SECRET_KEY'),
+    )
     expect(() => new TokenManager({} as never)).toThrow(ConfigurationError)
     expect(() => new TokenManager(undefined as never)).toThrow(ConfigurationError)
     expect(() => new TokenManager({ config: { JWT_SECRET_KEY: SECRET } as never })).toThrow(
