@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { attack, AttackSucceeded, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
+import { assertWithstood, attack, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { CLAIMS, forge, SECRET } from './harness/forge.js'
 
 const OPTIONS = { algorithm: 'HS256', key: SECRET } as const
@@ -23,8 +23,7 @@ describeAttacks('claims that are named like parts of an object (CVE-2024-34273, 
     for (const text of [...HOSTILE, ...NESTED]) {
       const claims = await readClaims(lab, text)
       for (const object of [claims ?? {}, {}, [], () => {}] as Record<string, unknown>[]) {
-        if (object['admin'] !== undefined)
-          throw new AttackSucceeded(`${lab.target.name} made an administrator`)
+        assertWithstood(object['admin'] === undefined, `${lab.target.name} made an administrator`)
       }
     }
   })
@@ -36,8 +35,7 @@ describeAttacks('claims that are named like parts of an object (CVE-2024-34273, 
       if (claims === null) continue
       const rebuilt = Object.fromEntries(Object.entries(claims))
       for (const copy of [{ ...claims }, rebuilt, structuredClone(claims)] as Record<string, unknown>[]) {
-        if (copy['admin'] !== undefined)
-          throw new AttackSucceeded(`${lab.target.name} handed on an administrator`)
+        assertWithstood(copy['admin'] === undefined, `${lab.target.name} handed on an administrator`)
       }
     }
   })

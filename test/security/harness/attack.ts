@@ -9,6 +9,11 @@ export class AttackSucceeded extends Error {
   override readonly name = 'AttackSucceeded'
 }
 
+/** Fails as an attack that went through does. */
+export function assertWithstood(isWithstood: boolean, what: string): void {
+  expect(isWithstood, `${AttackSucceeded.name}: ${what}`).toBe(true)
+}
+
 /** What an attack works with. */
 export interface Lab {
   /** The library under attack. */
