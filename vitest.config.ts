@@ -58,7 +58,11 @@ function createProject(
       maxWorkers: availableParallelism(),
       sequence: { groupOrder: order++ },
       testTimeout: 30_000,
-      setupFiles: ['test/helpers/detach-generated-keys.ts', 'test/leaks/watch-for-leaks.ts'],
+      setupFiles: [
+        'test/helpers/detach-generated-keys.ts',
+        'test/helpers/require-assertions.ts',
+        'test/leaks/watch-for-leaks.ts',
+      ],
       provide: { hasServers: name !== 'unit' },
       ...test,
       exclude: ['**/node_modules/**', 'test/consumers/**', ...(test?.exclude ?? [])],

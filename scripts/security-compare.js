@@ -17,8 +17,8 @@ const TARGETS = {
 }
 // How harness/attack.ts says that an attack went through; whatever else fails is a fault of the driver.
 const ACCEPTED = 'AttackSucceeded'
-// An id of test/security/attack-classes.json, which has a sentence for each.
-const CLASS = /^ATK-\d{2}/
+// The number of a file is that of its class in test/security/attack-classes.json, which has a sentence for each.
+const CLASS = /\/(\d{2})-[^/]+$/
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-compare-'))
@@ -42,14 +42,19 @@ async function attackTarget(name) {
   })
   const { testResults } = JSON.parse(readFileSync(file, 'utf8'))
   return testResults
-    .flatMap(({ assertionResults }) => assertionResults)
-    .filter(({ ancestorTitles }) => CLASS.test(ancestorTitles[0] ?? '') && ancestorTitles[0].includes(only))
-    .map(({ ancestorTitles, title, status, failureMessages }) => ({
-      group: ancestorTitles[0],
+    .flatMap((file) => {
+      const id = `ATK-${CLASS.exec(file.name)[1]}`
+      const attacks = file.assertionResults.filter(({ ancestorTitles }) => ancestorTitles.length > 0)
+      return attacks.map((result) => ({ ...result, id }))
+    })
+    .map(({ id, ancestorTitles, title, status, failureMessages }) => ({
+      id,
+      group: `${id} ${ancestorTitles[0]}`,
       title: [...ancestorTitles.slice(1), title].join(' > '),
       outcome: readOutcome(status, failureMessages),
       message: failureMessages?.[0]?.split('\n')[0] ?? '',
     }))
+    .filter(({ group }) => group.includes(only))
 }
 
 // Peers are spared the files in which there is nothing for them.
@@ -114,7 +119,7 @@ function printAccepted() {
   for (const [name, attacks] of results) {
     const accepted = attacks.filter(({ outcome }) => outcome === 'accepted')
     console.log(`\n${name} takes ${accepted.length === 0 ? 'none' : accepted.length}`)
-    for (const { group, title } of accepted) console.log(`  ${CLASS.exec(group)[0]}: ${title}`)
+    for (const { id, title } of accepted) console.log(`  ${id}: ${title}`)
     const faults = attacks.filter(({ outcome }) => outcome === 'fault')
     for (const { group, title, message } of faults) console.log(`  FAULT ${group}: ${title}: ${message}`)
     if (faults.length > 0 || (name === 'tokenlib' && accepted.length > 0)) process.exitCode = 1

@@ -31,7 +31,7 @@ const startIn =
     }
   }
 
-describe('ERR-01 RAW-04 RAW-05 RAW-06 REV-12 REV-13 REV-16 PAY-02 PAY-03 the application', () => {
+describe('the application', () => {
   for (const framework of FRAMEWORKS) {
     applicationContract(
       framework,

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
@@ -13,6 +13,16 @@ const documents = [
     .filter((path) => path.endsWith('.md'))
     .map((path) => join('docs', path)),
   ...['cli', 'client', 'console', 'contracts', 'issuers'].map((name) => `packages/${name}/README.md`),
+]
+
+// Others speak of scripts of a reader's own project.
+const NAMING_SCRIPTS = [
+  'README.md',
+  'SECURITY.md',
+  'CONTRIBUTING.md',
+  'docs/testing.md',
+  'docs/releases.md',
+  'docs/runtimes.md',
 ]
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
@@ -43,54 +53,48 @@ function exists(path: string): boolean {
   return folders.length > 0
 }
 
-describe('every path of this repository that a document names exists', () => {
-  test.each(documents)('%s', (document) => {
-    const paths = [...read(document).matchAll(OWN_PATH)].map(([, path = '']) => path)
-    expect(paths.filter((path) => !exists(path))).toEqual([])
-  })
+/** What a pattern finds in documents and does not exist, as `document: what`. */
+function listMissing(pattern: RegExp, doesExist: (found: string) => boolean, of = documents): string[] {
+  return of.flatMap((document) =>
+    [...read(document).matchAll(pattern)]
+      .map(([, found = '']) => found)
+      .filter((found) => !doesExist(found))
+      .map((found) => `${document}: ${found}`),
+  )
+}
 
-  test('docs/spec-map.md, whose paths are those of the core and of its tests', () => {
-    const paths = [...read('docs/spec-map.md').matchAll(/`([a-z-]+\/[^`\s]*|[a-z-]+\.ts)`/g)].map(
-      ([, path = '']) => path,
-    )
-    const places = ['', 'packages/tokenlib/src/', 'test/']
-    expect(paths.filter((path) => !places.some((place) => exists(`${place}${path}`)))).toEqual([])
-    expect(paths.length).toBeGreaterThan(50)
-  })
-
-  test('a path that does not exist is noticed', () => {
-    expect(
-      ['test/nothing.test.ts', 'test/security/999-*', 'packages/{cli,nothing-here}x'].filter(exists),
-    ).toEqual([])
-    expect(
-      ['test/security/05-*', 'packages/client/src/{errors,types}.ts', 'packages/cli/'].filter(exists),
-    ).toHaveLength(3)
-  })
+test('every path of this repository that a document names exists', () => {
+  expect(listMissing(OWN_PATH, exists)).toEqual([])
 })
 
-describe('every script that a document names is in package.json', () => {
+test('every path of docs/spec-map.md is one of the core or of its tests', () => {
+  const places = ['', 'packages/tokenlib/src/', 'test/']
+  const paths = /`([a-z-]+\/[^`\s]*|[a-z-]+\.ts)`/g
+  expect(read('docs/spec-map.md').match(paths)?.length).toBeGreaterThan(50)
+  expect(
+    listMissing(paths, (path) => places.some((place) => exists(`${place}${path}`)), ['docs/spec-map.md']),
+  ).toEqual([])
+})
+
+test('a path that does not exist is noticed', () => {
+  expect(
+    ['test/nothing.test.ts', 'test/security/999-*', 'packages/{cli,nothing-here}x'].filter(exists),
+  ).toEqual([])
+  expect(
+    ['test/security/05-*', 'packages/client/src/{errors,types}.ts', 'packages/cli/'].filter(exists),
+  ).toHaveLength(3)
+})
+
+test('every script that a document names is in package.json', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
-  test.each([
-    'README.md',
-    'SECURITY.md',
-    'CONTRIBUTING.md',
-    'docs/testing.md',
-    'docs/releases.md',
-    'docs/runtimes.md',
-  ])('%s', (document) => {
-    const names = [...read(document).matchAll(/\bnpm run ([\w:-]+)/g)].map(([, name = '']) => name)
-    expect(names.filter((name) => !Object.hasOwn(scripts, name))).toEqual([])
-  })
+  const isScript = (name: string): boolean => Object.hasOwn(scripts, name)
+  expect(listMissing(/\bnpm run ([\w:-]+)/g, isScript, NAMING_SCRIPTS)).toEqual([])
 })
 
-describe('every file that a document tells to run with vitest exists', () => {
-  test.each(documents)('%s', (document) => {
-    const paths = [...read(document).matchAll(/npx vitest run (?:--[\w-]+ \S+ )*(test\/[^`\s|]+)/g)].map(
-      ([, path = '']) => path,
-    )
-    // The one that stands for any.
-    expect(paths.filter((path) => path !== 'test/x.test.ts' && !exists(path))).toEqual([])
-  })
+test('every file that a document tells to run with vitest exists', () => {
+  // The one that stands for any.
+  const isFile = (path: string): boolean => path === 'test/x.test.ts' || exists(path)
+  expect(listMissing(/npx vitest run (?:--[\w-]+ \S+ )*(test\/[^`\s|]+)/g, isFile)).toEqual([])
 })
 
 test('the first line that installs the package warns of its name, and installs a file', () => {

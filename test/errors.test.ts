@@ -85,7 +85,7 @@ test('an error of another copy of this package is one of ours too', () => {
     expect(isTokenError(value)).toBe(false)
 })
 
-test('ERR-10 no error shows a token, a secret or a CSRF value, whatever goes wrong', async () => {
+test('no error shows a token, a secret or a CSRF value, whatever goes wrong', async () => {
   const { tokens, clock } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies', 'query', 'json'] })
   const good = tokens.createAccessToken({ uid: 'u' }, { expiresIn: 60 })
   const csrf = internalsOf(tokens).verifyWithoutRevocation(good).csrf as string

@@ -181,7 +181,7 @@ test('every event is on its diagnostics channel too', async () => {
   ])
 })
 
-test('ATK-82 no event carries a token, or any piece of one', async () => {
+test('no event carries a token, or any piece of one', async () => {
   const { tokens, clock } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
   const heard = record(tokens)
   const first = await tokens.sessions.open({ uid: 'ada' })

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi, type ExpectStatic } from 'vitest'
 import { applicationContract } from '@tokenlib/contracts'
 import { parseOptions, toArguments } from '../examples/options.js'
 import { describeStore } from '../examples/stores.js'
@@ -182,35 +182,38 @@ describe('the command line', () => {
     })
   })
 
-  test.concurrent.each(['--help', '-h'])('%s prints every option, and starts nothing', async (option) => {
-    const { child, heard } = run(['--framework', 'fastify', option])
-    const [code] = (await once(child, 'close')) as [number]
-    expect({ code, errors: heard.errors }).toEqual({ code: 0, errors: '' })
-    for (const name of [
-      'framework',
-      'port',
-      'profile',
-      'handle-errors',
-      'store',
-      'replica',
-      'processes',
-      'help',
-    ]) {
-      expect(heard.output).toMatch(new RegExp(`^ .*--${name} `, 'm'))
-    }
-    expect(heard.output).not.toContain('listening')
-  })
+  test.concurrent.for(['--help', '-h'])(
+    '%s prints every option, and starts nothing',
+    async (option, { expect }) => {
+      const { child, heard } = run(['--framework', 'fastify', option])
+      const [code] = (await once(child, 'close')) as [number]
+      expect({ code, errors: heard.errors }).toEqual({ code: 0, errors: '' })
+      for (const name of [
+        'framework',
+        'port',
+        'profile',
+        'handle-errors',
+        'store',
+        'replica',
+        'processes',
+        'help',
+      ]) {
+        expect(heard.output).toMatch(new RegExp(`^ .*--${name} `, 'm'))
+      }
+      expect(heard.output).not.toContain('listening')
+    },
+  )
 
-  test.concurrent.each([
+  test.concurrent.for<[string[], RegExp]>([
     [['--store', 'mysql://ada:hunter2@127.0.0.1'], /^--store takes one of: .*\n$/],
     [['redis://:hunter2@127.0.0.1'], /^Unexpected argument 'redis:\/\/127.*\n$/],
-  ])('%j ends it with a line that says why', async (args, message) => {
+  ])('%j ends it with a line that says why', async ([args, message], { expect }) => {
     expect(await fail(...args)).toEqual({ code: 2, errors: expect.stringMatching(message) as string })
   })
 })
 
 describe('a store that cannot be used is refused with one line', () => {
-  const refused = async (store: string) => {
+  const refused = async (expect: ExpectStatic, store: string) => {
     const { code, errors } = await fail('--store', store)
     expect(code).toBe(1)
     expect(errors).toMatch(/^Cannot start with revocations in .*\n$/)
@@ -218,27 +221,30 @@ describe('a store that cannot be used is refused with one line', () => {
     return errors
   }
 
-  test.concurrent.each(['redis', 'postgresql'])('a server of %s that is not there', async (scheme) => {
-    const address = `127.0.0.1:${await findFreePort()}`
-    const errors = await refused(`${scheme}://ada:hunter2@${address}/0?password=hunter2`)
-    expect(errors).toContain(`${scheme}://${address}/0: connect ECONNREFUSED ${address}`)
-  })
+  test.concurrent.for(['redis', 'postgresql'])(
+    'a server of %s that is not there',
+    async (scheme, { expect }) => {
+      const address = `127.0.0.1:${await findFreePort()}`
+      const errors = await refused(expect, `${scheme}://ada:hunter2@${address}/0?password=hunter2`)
+      expect(errors).toContain(`${scheme}://${address}/0: connect ECONNREFUSED ${address}`)
+    },
+  )
 
-  test.concurrent('a file in a folder that is not there', async () => {
-    expect(await refused('sqlite:no/folder.sqlite')).toMatch(/unable to open database file/)
+  test.concurrent('a file in a folder that is not there', async ({ expect }) => {
+    expect(await refused(expect, 'sqlite:no/folder.sqlite')).toMatch(/unable to open database file/)
   })
 
   describeWithOwnServer('redis', 'Redis', () => {
-    test.concurrent.each<[string, RedisSettings, string]>([
+    test.concurrent.for<[string, RedisSettings, string]>([
       ['that forgets what it is told', { appendonly: 'no', requirepass: 'hunter2' }, 'appendonly'],
       ['that has another password', { requirepass: 'hunter2' }, 'WRONGPASS'],
       ['that does not answer', { requirepass: 'hunter2' }, 'it does not answer'],
-    ])('%s', async (name, settings, reason) => {
+    ])('%s', async ([name, settings, reason], { expect }) => {
       const redis = await startRedis(settings)
       try {
         if (name.includes('answer')) await redis.kill('SIGSTOP')
         const url = name.includes('another') ? redis.url.replace('hunter2', 'hunter22') : redis.url
-        expect(await refused(url)).toContain(reason)
+        expect(await refused(expect, url)).toContain(reason)
       } finally {
         await redis.stop()
       }

@@ -22,19 +22,19 @@ const post = async (app: App, body: unknown = BODY, contentType?: string) => {
 describe.each([true, false])('a token in a JSON body, with aot: %s', (aot) => {
   const createApp = () => new Elysia({ aot }).onError(handleErrors())
 
-  test('JSN-01 is found where Elysia does not parse the body', async () => {
+  test('is found where Elysia does not parse the body', async () => {
     const app = createApp()
       .resolve(inject(dependencies))
       .post('/', ({ payload }) => ({ id: payload.sub }))
     await expect(post(app)).resolves.toEqual({ status: 200, body: { id: 'ada' } })
   })
 
-  test('JSN-01 JSN-07 is found where the route wants the body as text', async () => {
+  test('is found where the route wants the body as text', async () => {
     const app = createApp().post('/', ({ body }) => ({ body }), { ...guard, parse: 'text' })
     await expect(post(app)).resolves.toEqual({ status: 200, body: { body: JSON.stringify(BODY) } })
   })
 
-  test('JSN-01 is found in a media type that Elysia does not parse', async () => {
+  test('is found in a media type that Elysia does not parse', async () => {
     const app = createApp().post('/', ({ body }) => ({ body: typeof body }), guard)
     await expect(post(app, BODY, 'application/vnd.api+json')).resolves.toEqual({
       status: 200,
@@ -46,7 +46,7 @@ describe.each([true, false])('a token in a JSON body, with aot: %s', (aot) => {
     ['text', 'text/plain'],
     ['json', 'text/plain'],
     ['json', 'application/octet-stream'],
-  ] as const)('JSN-03 is not found when %s is parsed from %s', async (parse, contentType) => {
+  ] as const)('is not found when %s is parsed from %s', async (parse, contentType) => {
     const app = createApp().post('/', ({ body }) => ({ body }), { ...guard, parse })
     const answer = await post(app, BODY, contentType)
     expect(answer).toMatchObject({ status: 401, body: { code: 'TOKEN_MISSING' } })
@@ -64,20 +64,20 @@ describe.each([true, false])('a token in a JSON body, with aot: %s', (aot) => {
 })
 
 describe('a route that Elysia compiles', () => {
-  test('JSN-07 can read the raw request behind enforce and a resolver', async () => {
+  test('can read the raw request behind enforce and a resolver', async () => {
     const app = new Elysia()
       .resolve(inject(dependencies))
       .post('/', async ({ request }) => JSON.parse(await request.text()) as object, guard)
     await expect(post(app)).resolves.toEqual({ status: 200, body: BODY })
   })
 
-  test('JSN-07 can read the raw request inside inject, if it says that nothing is to be parsed', async () => {
+  test('can read the raw request inside inject, if it says that nothing is to be parsed', async () => {
     const raw = inject(dependencies, async (_, { request }) => JSON.parse(await request.text()) as object)
     const app = new Elysia().post('/', raw, { parse: 'none' })
     await expect(post(app)).resolves.toEqual({ status: 200, body: BODY })
   })
 
-  test('JSN-01 a schema without the token drops it before beforeHandle, not before transform', async () => {
+  test('a schema without the token drops it before beforeHandle, not before transform', async () => {
     const body = t.Object({ title: t.String() })
     const app = new Elysia().onError(handleErrors())
     app.post('/late', ({ body }) => body, { ...guard, body })

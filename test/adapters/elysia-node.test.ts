@@ -40,22 +40,19 @@ describe('served by @elysiajs/node', () => {
   })
   afterAll(() => server.close(true))
 
-  test.each(['parsed', 'raw'])(
-    'JSN-01 JSN-07 a token in a JSON body is found, and the body %s',
-    async (path) => {
-      const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
-      const url = new URL(path, server.url)
-      const response = await fetch(url, { ...init, body: JSON.stringify(BODY) })
-      await expect(response.json()).resolves.toEqual(BODY)
-      expect((await fetch(url, { ...init, body: '{}' })).status).toBe(401)
-      expect((await fetch(url, { method: 'POST' })).status).toBe(401)
-    },
-  )
+  test.each(['parsed', 'raw'])('a token in a JSON body is found, and the body %s', async (path) => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' } }
+    const url = new URL(path, server.url)
+    const response = await fetch(url, { ...init, body: JSON.stringify(BODY) })
+    await expect(response.json()).resolves.toEqual(BODY)
+    expect((await fetch(url, { ...init, body: '{}' })).status).toBe(401)
+    expect((await fetch(url, { method: 'POST' })).status).toBe(401)
+  })
 
   test.each([
     ['one', 200],
     ['two', 401],
-  ])('HDR-12 %s Authorization header: %d', async (count, status) => {
+  ])('%s Authorization header: %d', async (count, status) => {
     const headers = count === 'two' ? [AUTHORIZATION, AUTHORIZATION] : [AUTHORIZATION]
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.write(toHttpText('GET /', [...headers, ['Connection', 'close']]))

@@ -90,7 +90,7 @@ describe.each([true, false])('with aot: %s', (aot) => {
 
   const routes = () => createApp().get('/', () => 'ran', guard)
 
-  test('ERR-01 not handled: a 500 whatever status the route had set before', async () => {
+  test('not handled: a 500 whatever status the route had set before', async () => {
     const app = createApp()
       .onTransform(({ set }) => void (set.status = 201))
       .use(routes())

@@ -110,11 +110,11 @@ describe('a token in a JSON body', () => {
   test.each<[parser: string, handler: RequestHandler]>([
     ['express.text()', express.text({ type: '*/*' })],
     ['express.raw()', express.raw({ type: '*/*' })],
-  ])('JSN-01 is found in what %s left', async (_, parser) => {
+  ])('is found in what %s left', async (_, parser) => {
     expect((await post([parser, guard])).status).toBe(200)
   })
 
-  test('JSN-01 JSN-07 a compressed body is searched after express.json(), and left to it before', async () => {
+  test('a compressed body is searched after express.json(), and left to it before', async () => {
     const body = gzipSync(JSON.stringify(BODY))
     for (const handlers of [
       [express.json(), guard],
@@ -125,7 +125,7 @@ describe('a token in a JSON body', () => {
     }
   })
 
-  test('JSN-07 on an optional route a malformed body is left for the parser to refuse', async () => {
+  test('on an optional route a malformed body is left for the parser to refuse', async () => {
     expect((await post([optional, express.json()], '{"access_token":')).status).toBe(400)
   })
 })
@@ -137,7 +137,7 @@ describe('errors', () => {
     return app
   }
 
-  test('ERR-10 not handled: what Express logs and shows has no token in it', async () => {
+  test('not handled: what Express logs and shows has no token in it', async () => {
     // Express logs after it has answered.
     const logged = new Promise<unknown[]>((resolve) => {
       const spy = vi.spyOn(console, 'error').mockImplementation((...given) => resolve(given))
@@ -191,7 +191,7 @@ describe('errors', () => {
     expect(caught).toHaveBeenCalledExactlyOnceWith(refused)
   })
 
-  test("ERR-05 a router's own handler comes before that of the application", async () => {
+  test("a router's own handler comes before that of the application", async () => {
     const router = express.Router().use(enforce(tokens.accessTokenRequired))
     router.use(((_error, _req, res, _next) => res.status(410).end()) satisfies ErrorRequestHandler)
     const app = express().use('/own', router).use('/shared', guarded()).use(handleErrors())

@@ -36,7 +36,7 @@ describe('a token in a JSON body', () => {
   test.each<[string, 'string' | 'buffer']>([
     ['a text', 'string'],
     ['bytes', 'buffer'],
-  ])('JSN-01 is found when a parser of the application left the body as %s', async (_, parseAs) => {
+  ])('is found when a parser of the application left the body as %s', async (_, parseAs) => {
     const app = createApp()
     app.addContentTypeParser('application/json', { parseAs }, (_request, body, done) => done(null, body))
     expect((await post(app)).statusCode).toBe(200)
@@ -46,12 +46,12 @@ describe('a token in a JSON body', () => {
     ['a body that is null', 'null', 401, 'TOKEN_MISSING'],
     ['a body that Fastify cannot parse', '{"access_token":', 400, 'FST_ERR_CTP_INVALID_JSON_BODY'],
     ['an empty body', '', 400, 'FST_ERR_CTP_EMPTY_JSON_BODY'],
-  ])('JSN-01 %s is refused', async (_, payload, status, code) => {
+  ])('%s is refused', async (_, payload, status, code) => {
     const response = await post(createApp(), payload)
     expect([response.statusCode, response.json()]).toEqual([status, expect.objectContaining({ code })])
   })
 
-  test('JSN-01 is not looked for in a body that Fastify does not parse', async () => {
+  test('is not looked for in a body that Fastify does not parse', async () => {
     const app = Fastify()
     app.setErrorHandler(handleErrors())
     app.get('/', { preValidation: enforce(tokens.accessTokenRequired) }, () => 'ran')
@@ -60,7 +60,7 @@ describe('a token in a JSON body', () => {
     expect(response.json()).toMatchObject({ code: 'TOKEN_MISSING' })
   })
 
-  test('JSN-01 a parser that gives nothing leaves a request without a token', async () => {
+  test('a parser that gives nothing leaves a request without a token', async () => {
     const app = createApp()
     const parse = (_request: unknown, _body: unknown, done: (error: null) => void) => done(null)
     app.addContentTypeParser('application/json', { parseAs: 'string' }, parse)
@@ -69,13 +69,13 @@ describe('a token in a JSON body', () => {
     }
   })
 
-  test('JSN-01 a parser that hands the stream on, for a proxy, leaves a request without a token', async () => {
+  test('a parser that hands the stream on, for a proxy, leaves a request without a token', async () => {
     const app = createApp()
     app.addContentTypeParser('application/json', (_request, payload, done) => done(null, payload))
     expect((await post(app)).json()).toMatchObject({ code: 'TOKEN_MISSING' })
   })
 
-  test('JSN-07 the token that preValidation found stays, when validation strips it from the body', async () => {
+  test('the token that preValidation found stays, when validation strips it from the body', async () => {
     const app = Fastify()
     const body = {
       type: 'object',
@@ -96,7 +96,7 @@ describe('a guard that looks for the body before it is parsed', () => {
     ['required', tokens.accessTokenRequired],
     ['optional', tokens.require({ optional: true })],
   ] as [string, typeof tokens.accessTokenRequired][])(
-    'JSN-01 is a mistake of the application, and the route does not run: %s',
+    'is a mistake of the application, and the route does not run: %s',
     async (_, dependency) => {
       const response = await post(createApp('onRequest', dependency))
       expect(response.statusCode).toBe(500)
@@ -104,7 +104,7 @@ describe('a guard that looks for the body before it is parsed', () => {
     },
   )
 
-  test('JSN-01 does not hang over real HTTP', async () => {
+  test('does not hang over real HTTP', async () => {
     const app = createApp('onRequest')
     const url = await app.listen({ host: '127.0.0.1', port: 0 })
     const headers = { 'content-type': 'application/json' }
@@ -116,7 +116,7 @@ describe('a guard that looks for the body before it is parsed', () => {
     await app.close()
   })
 
-  test('JSN-01 a chunked body is no way around it', async () => {
+  test('a chunked body is no way around it', async () => {
     const app = createApp(
       'onRequest',
       tokens.require({ optional: true }) as typeof tokens.accessTokenRequired,
@@ -148,7 +148,7 @@ describe('a CSRF value in a form', () => {
     'content-type': 'application/x-www-form-urlencoded',
   }
 
-  test('CKI-12 it cannot be looked for in onRequest', async () => {
+  test('it cannot be looked for in onRequest', async () => {
     const app = createApp('onRequest')
     app.register(formbody)
     expect((await post(app, form([['csrf_token', CSRF]]), headers)).statusCode).toBe(500)
@@ -156,7 +156,7 @@ describe('a CSRF value in a form', () => {
     expect((await post(app, form([['title', 'a form']]), withHeader)).statusCode).toBe(200)
   })
 
-  test('CKI-14 a multipart form that nobody parsed is refused', async () => {
+  test('a multipart form that nobody parsed is refused', async () => {
     const app = createApp()
     app.addContentTypeParser('multipart/form-data', (_request, _payload, done) => done(null))
     const multipart = { ...headers, 'content-type': 'multipart/form-data; boundary=x' }

@@ -101,7 +101,7 @@ describe('handleErrors', () => {
 })
 
 describe('whose handler answers', () => {
-  test("ERR-05 a child context's own handler comes before that of the whole", async () => {
+  test("a child context's own handler comes before that of the whole", async () => {
     const app = createApp(handleErrors())
     app.register(async (child) => {
       child.setErrorHandler((_error, _request, reply) => reply.code(410).send('own'))

@@ -33,7 +33,7 @@ describe('enforce', () => {
     expect(handler.mock.calls[0]?.[0]).toBe(request)
   })
 
-  test('ERR-01 the handler does not run when the request is refused: the error is that of the handler', async () => {
+  test('the handler does not run when the request is refused: the error is that of the handler', async () => {
     const handler = createHandler()
     const guarded = enforce(tokens.accessTokenRequired)(handler)
     await expect(guarded(createRequest())).rejects.toBeInstanceOf(MissingTokenError)

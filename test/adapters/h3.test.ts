@@ -134,13 +134,13 @@ describe('a token in a JSON body', () => {
     return { status: response.status, body: await response.json() }
   }
 
-  test('JSN-01 a body that an earlier middleware read is gone: h3 does not keep it', async () => {
+  test('a body that an earlier middleware read is gone: h3 does not keep it', async () => {
     const before: Middleware = async (event) => void (await readBody(event))
     const answer = await post(createGuarded(() => 'ran', before))
     expect(answer).toMatchObject({ status: 401, body: { code: 'TOKEN_MISSING' } })
   })
 
-  test('JSN-07 a guard before bodyLimit and one after it share one check, and the route reads the body', async () => {
+  test('a guard before bodyLimit and one after it share one check, and the route reads the body', async () => {
     const isRevoked = vi.fn(() => false)
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['json'] })
     tokens.setCallbackTokenBlocklist(isRevoked)
@@ -158,7 +158,7 @@ describe('a token in a JSON body', () => {
     expect(isRevoked).toHaveBeenCalledTimes(1)
   })
 
-  test('JSN-01 JSN-07 behind bodyLimit, which keeps large bodies out', async () => {
+  test('behind bodyLimit, which keeps large bodies out', async () => {
     const app = createGuarded(async (event) => {
       await tokens.tokenRequired(event.req)
       return readBody(event)
@@ -171,7 +171,7 @@ describe('a token in a JSON body', () => {
     await server.close()
   })
 
-  test('JSN-07 a guard in front of a validated handler leaves it the body', async () => {
+  test('a guard in front of a validated handler leaves it the body', async () => {
     const app = new H3({ silent: true }).use(handleErrors()).post(
       '/',
       defineValidatedHandler({
@@ -191,7 +191,7 @@ describe('a token in a JSON body', () => {
     expect((await post(app, JSON.stringify({ access_token: TOKEN }))).status).toBe(400)
   })
 
-  test('JSN-01 in an application mounted by its fetch', async () => {
+  test('in an application mounted by its fetch', async () => {
     const inner = createGuarded((event) => readBody(event))
     const app = new H3({ silent: true }).mount('/api', (request) => inner.fetch(request))
     const response = await app.request('/api/', JSON_INIT)
@@ -208,7 +208,7 @@ describe('errors', () => {
     expect((await app.request('/')).headers.getSetCookie()).toEqual([])
   })
 
-  test("ERR-05 the application's own middleware comes first, and h3's onError sees what nobody handled", async () => {
+  test("the application's own middleware comes first, and h3's onError sees what nobody handled", async () => {
     const seen: unknown[] = []
     const app = new H3({ silent: true, onError: (error) => void seen.push(isTokenError(error.cause)) })
       .use(handleErrors())

@@ -37,26 +37,23 @@ const READERS: readonly [name: string, read: (c: Context) => Promise<unknown>][]
 
 describe('a token in a JSON body', () => {
   // For what takes a Request: another application, tRPC, a proxy.
-  test('JSN-07 the route can hand the raw request on, body and all', async () => {
+  test('the route can hand the raw request on, body and all', async () => {
     const inner = new Hono().post('/', async (c) => c.json(await c.req.json().catch(() => 'no body')))
     const response = await postJson(createApp((c) => inner.fetch(c.req.raw)))
     await expect(response.json()).resolves.toEqual(BODY)
   })
 
-  test.each(READERS)(
-    'JSN-01 the token is found after an earlier middleware read it with %s',
-    async (_, read) => {
-      const before: MiddlewareHandler = async (c, next) => {
-        await read(c)
-        await next()
-      }
-      const response = await postJson(createApp(async (c) => c.json(await c.req.json()), before))
-      expect(response.status).toBe(200)
-      await expect(response.json()).resolves.toEqual(BODY)
-    },
-  )
+  test.each(READERS)('the token is found after an earlier middleware read it with %s', async (_, read) => {
+    const before: MiddlewareHandler = async (c, next) => {
+      await read(c)
+      await next()
+    }
+    const response = await postJson(createApp(async (c) => c.json(await c.req.json()), before))
+    expect(response.status).toBe(200)
+    await expect(response.json()).resolves.toEqual(BODY)
+  })
 
-  test('JSN-01 a body that was read past Hono has no token for us', async () => {
+  test('a body that was read past Hono has no token for us', async () => {
     const before: MiddlewareHandler = async (c, next) => {
       await c.req.raw.text()
       await next()
@@ -64,7 +61,7 @@ describe('a token in a JSON body', () => {
     expect((await postJson(createApp((c) => c.text('ran'), before))).status).toBe(401)
   })
 
-  test('JSN-01 a dependency before and one after a middleware that reads the body both find the token', async () => {
+  test('a dependency before and one after a middleware that reads the body both find the token', async () => {
     const app = new Hono()
     app.use(enforce(tokens.accessTokenRequired), async (c, next) => {
       await c.req.text()
@@ -74,7 +71,7 @@ describe('a token in a JSON body', () => {
     await expect((await postJson(app)).json()).resolves.toEqual(BODY)
   })
 
-  test('JSN-01 a call in the route finds the token behind a guard that knows another one, in the header', async () => {
+  test('a call in the route finds the token behind a guard that knows another one, in the header', async () => {
     const { tokens: mixed } = createManager({
       JWT_TOKEN_LOCATION: 'headers',
       JWT_REFRESH_TOKEN_LOCATION: 'json',
@@ -93,7 +90,7 @@ describe('a token in a JSON body', () => {
     }
   })
 
-  test("JSN-01 Hono's bodyLimit in front keeps large bodies out, and small ones whole", async () => {
+  test("Hono's bodyLimit in front keeps large bodies out, and small ones whole", async () => {
     const limit = bodyLimit({ maxSize: 1024 })
     const app = createApp(async (c) => c.json(await c.req.json()), limit)
     await expect((await postJson(app)).json()).resolves.toEqual(BODY)
@@ -101,7 +98,7 @@ describe('a token in a JSON body', () => {
     expect((await postJson(app, large)).status).toBe(413)
   })
 
-  test('JSN-01 in a sub-application, guarded outside and inside', async () => {
+  test('in a sub-application, guarded outside and inside', async () => {
     const sub = new Hono().post(
       '/me',
       inject({ payload: tokens.accessTokenRequired }, async ({ payload }, c) =>
@@ -116,7 +113,7 @@ describe('a token in a JSON body', () => {
   })
 })
 
-test('CKI-12 the CSRF value of a form is found after an earlier middleware read the form', async () => {
+test('the CSRF value of a form is found after an earlier middleware read the form', async () => {
   const before: MiddlewareHandler = async (c, next) => {
     await c.req.parseBody()
     await next()

@@ -89,7 +89,7 @@ describe('errors', () => {
     ])
   })
 
-  test("ERR-05 a sub-application's own handler comes before that of the whole", async () => {
+  test("a sub-application's own handler comes before that of the whole", async () => {
     const app = new Hono()
     app.onError(handleErrors())
     app.route(

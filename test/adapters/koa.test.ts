@@ -92,7 +92,7 @@ describe('a body', () => {
   const post = (url: string, body: string) =>
     fetch(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
 
-  test('JSN-01 that a parser left as text is searched', async () => {
+  test('that a parser left as text is searched', async () => {
     const url = await serve(
       handleErrors(),
       createParser((body) => body),
@@ -102,7 +102,7 @@ describe('a body', () => {
     expect((await post(url, BODY)).status).toBe(200)
   })
 
-  test('JSN-01 that is null has no token', async () => {
+  test('that is null has no token', async () => {
     for (const middleware of [[guard], [createParser((body) => JSON.parse(body) as unknown), guard]]) {
       const response = await post(await serve(handleErrors(), ...middleware), 'null')
       expect([response.status, await response.json()]).toMatchObject([401, { code: 'TOKEN_MISSING' }])

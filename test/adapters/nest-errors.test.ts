@@ -67,7 +67,7 @@ const globally = (...filters: ExceptionFilter[]): ServeOptions => ({
 })
 
 describe.each(PLATFORMS)('on %s', (platform) => {
-  test('ERR-01 without the filter a token error is the 500 of any other error', async () => {
+  test('without the filter a token error is the 500 of any other error', async () => {
     const { send } = await serve([Routes], { platform })
     const answers = [await send('/fails')]
     for (const init of [{}, { token: 'bad' }, { token: OLD }]) answers.push(await send('/', init))
@@ -88,7 +88,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       },
     ],
   ]
-  test.each(ways)('ERR-02 ERR-04 ERR-08 with %s it is the answer of toErrorResponse', async (_, options) => {
+  test.each(ways)('with %s it is the answer of toErrorResponse', async (_, options) => {
     const { send } = await serve([Routes], { ...options, platform })
     const response = await send('/', { token: OLD })
     const { status, headers, body } = toErrorResponse(new TokenExpiredError(0), { config: tokens.config })

@@ -224,6 +224,7 @@ describe('an application starts', () => {
     @Module({ imports: [TokenModule.forRoot({ tokens })], providers: [PlainGateway, appGuard] })
     class AppModule {}
     const context = await NestFactory.createApplicationContext(AppModule, { logger: false })
+    expect(context.get(PlainGateway)).toBeInstanceOf(PlainGateway)
     await context.close()
   })
 })

@@ -38,7 +38,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     body: JSON.stringify(body),
   })
 
-  test('JSN-01 JSN-07 AccessTokenGuard finds a token in a JSON body, and the route reads the body', async () => {
+  test('AccessTokenGuard finds a token in a JSON body, and the route reads the body', async () => {
     const { send } = await serve([Routes], options)
     const body = { access_token: TOKEN, title: 'x' }
     await expect((await send('/body', json(body))).json()).resolves.toEqual({ body, location: 'json' })
@@ -46,7 +46,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     await expect(refused.json()).resolves.toMatchObject({ code: 'TOKEN_MISSING' })
   })
 
-  test('CKI-12 AccessTokenGuard finds a CSRF value in a form', async () => {
+  test('AccessTokenGuard finds a CSRF value in a form', async () => {
     const { send } = await serve([Routes], options)
     const post = (csrf_token: string) =>
       send('/body', {

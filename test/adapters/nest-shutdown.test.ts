@@ -119,5 +119,6 @@ test('applications that follow each other have managers of their own with forRoo
 test('a manager without a store serves one application after the other', async () => {
   const module = TokenModule.forRoot({ config })
   await (await start([], { imports: [module] })).close()
-  await (await start([], { imports: [module] })).close()
+  const second = await start([], { imports: [module] })
+  await expect(second.close()).resolves.toBeUndefined()
 })

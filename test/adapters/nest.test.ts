@@ -5,7 +5,7 @@ import { start, startOnFastify } from '../../examples/nest.js'
 
 const runner = { afterAll, beforeAll, describe, test }
 
-describe('ERR-01 RAW-04 RAW-05 RAW-06 REV-12 REV-13 REV-16 PAY-02 PAY-03 the application', () => {
+describe('the application', () => {
   for (const [name, run] of [
     ['nest on Express', start],
     ['nest on Fastify', startOnFastify],

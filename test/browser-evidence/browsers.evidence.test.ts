@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, test, type TestContext } from 'vitest'
 import { describeWithBrowsers, describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import { buildParts, type SiteParts } from './open-site.js'
 import { SCENARIOS, SHORT } from './scenarios/index.js'
@@ -11,7 +11,7 @@ describeWithOwnServer('redis', 'with Redis', () => {
     beforeAll(async () => void (parts = await buildParts()), 60_000)
     afterAll(() => parts.remove())
 
-    const run = async (name: string): Promise<void> => {
+    const run = async (name: string, { expect }: TestContext): Promise<void> => {
       const scenario = SCENARIOS[name]
       if (scenario === undefined) throw new Error(`There is no scenario ${name}`)
       const [store = 'redis'] = scenario.stores
@@ -21,8 +21,8 @@ describeWithOwnServer('redis', 'with Redis', () => {
       expect(result.figures.requests).toBeGreaterThan(0)
     }
     // Each has a context, an application and a store of its own, and mostly waits.
-    test.concurrent.each(Object.keys(SCENARIOS).filter((name) => name !== 'asleep'))('%s', run)
+    test.concurrent.for(Object.keys(SCENARIOS).filter((name) => name !== 'asleep'))('%s', run)
     // Stops the whole browser.
-    test('asleep', () => run('asleep'))
+    test('asleep', (context) => run('asleep', context))
   })
 })

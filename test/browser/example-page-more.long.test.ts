@@ -85,6 +85,7 @@ describeWithChromium('the page of the example application', (browser) => {
     await page.route('**/app/api/facts', (route) => route.fulfill({ status: 502, body: '' }))
     await page.reload()
     await logIn(page)
+    expect(await page.getByText('this device').isVisible()).toBe(true)
   })
 
   test('offers the console to an operator, and to nobody else', async () => {

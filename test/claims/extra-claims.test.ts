@@ -130,7 +130,7 @@ const cycle: Record<string, unknown> = {}
 cycle['self'] = { cycle }
 const nest = (depth: number): unknown => (depth === 0 ? 1 : [nest(depth - 1)])
 
-describe('CRE-05 a value JSON does not carry unchanged is a TypeError that names the claim', () => {
+describe('a value JSON does not carry unchanged is a TypeError that names the claim', () => {
   test.each<[string, unknown, string]>([
     ['a date', new Date(0), 'Date'],
     ['undefined', undefined, 'undefined'],

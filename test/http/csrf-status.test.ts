@@ -47,7 +47,7 @@ test.each<[name: string, code: string, send: () => Promise<Response | null> | Re
       return new Response(body, { status, headers: answered })
     },
   ],
-])('ERR-03 %s is refused with 401', async (_, code, send) => {
+])('%s is refused with 401', async (_, code, send) => {
   const response = await send()
   const { status } = toErrorResponse(code === 'CSRF_MISSING' ? new MissingCsrfTokenError() : new CsrfError())
   expect(status).toBe(401)

@@ -63,13 +63,13 @@ const refuse = async (request: RequestSource, policy: object = {}): Promise<Toke
 }
 
 describe('no message, log line or response shows a token, the secret or a CSRF value', () => {
-  test.each(REFUSALS)('ERR-10 for %s', async (_, request, policy) => {
+  test.each(REFUSALS)('for %s', async (_, request, policy) => {
     const shown = shownBy(await refuse(request, policy))
     expect(shown).toContain('Error')
     for (const secret of HIDDEN) expect(shown).not.toContain(secret)
   })
 
-  test('ERR-10 for a revoked token, whose claims a handler can still read', async () => {
+  test('for a revoked token, whose claims a handler can still read', async () => {
     const { tokens } = createManager()
     tokens.setCallbackTokenBlocklist(() => true)
     const error = (await tokens
@@ -80,7 +80,7 @@ describe('no message, log line or response shows a token, the secret or a CSRF v
     for (const secret of HIDDEN) expect(shownBy(error)).not.toContain(secret)
   })
 
-  test('ERR-10 for a check that cannot answer', async () => {
+  test('for a check that cannot answer', async () => {
     const { tokens } = createManager()
     tokens.setCallbackTokenBlocklist(() => 'neither' as unknown as boolean)
     const error: unknown = await tokens

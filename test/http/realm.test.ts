@@ -27,18 +27,18 @@ test.each([
   ['C:\\data', 'C:\\\\data'],
   ['", error="', '\\", error=\\"'],
   ['\\"', '\\\\\\"'],
-])('ERR-08 quotes and backslashes of a realm are escaped: %j', (realm, quoted) => {
+])('quotes and backslashes of a realm are escaped: %j', (realm, quoted) => {
   const { headers } = toErrorResponse(new MissingTokenError(), { realm })
   expect(headers['www-authenticate']).toBe(`Bearer realm="${quoted}"`)
 })
 
 const BAD_REALMS = ['a\r\nb', 'tab\there', 'nul\0', '\u007f', 'Zürich', '🔑', 7 as never, null as never]
 
-test.each(BAD_REALMS)('ERR-08 the realm %j is a mistake', (realm) => {
+test.each(BAD_REALMS)('the realm %j is a mistake', (realm) => {
   expect(() => toErrorResponse(new MissingTokenError(), { realm })).toThrow(TypeError)
 })
 
-test.each(HANDLERS)('ERR-08 such a realm is found when handleErrors of %s is called', (_, handleErrors) => {
+test.each(HANDLERS)('such a realm is found when handleErrors of %s is called', (_, handleErrors) => {
   for (const realm of BAD_REALMS) expect(() => handleErrors({ realm })).toThrow(TypeError)
   expect(() => handleErrors({ realm: 'say "hi"' })).not.toThrow()
 })

@@ -26,7 +26,7 @@ async function setRefresh(options: TokenConfigOptions = {}) {
 }
 
 describe('by default', () => {
-  test('SET-01 SET-02 an access token makes two cookies, for the token and its CSRF value', () => {
+  test('an access token makes two cookies, for the token and its CSRF value', () => {
     const { token, cookies } = setAccess()
     const shared = { path: '/', secure: true, samesite: 'Lax' }
     expect(cookies).toEqual([
@@ -35,7 +35,7 @@ describe('by default', () => {
     ])
   })
 
-  test('SET-01 SET-02 so does a refresh token: the CSRF cookie is the same', async () => {
+  test('so does a refresh token: the CSRF cookie is the same', async () => {
     const { token, cookies } = await setRefresh()
     const shared = { path: '/', secure: true, samesite: 'Lax' }
     expect(cookies).toEqual([
@@ -51,7 +51,7 @@ describe('each attribute is on both cookies', () => {
       ({ attributes }) => attributes,
     )
 
-  test('SET-03 JWT_COOKIE_DOMAIN', async () => {
+  test('JWT_COOKIE_DOMAIN', async () => {
     for (const attributes of await attributesOf({ JWT_COOKIE_DOMAIN: 'example.com' }))
       expect(attributes['domain']).toBe('example.com')
   })
@@ -60,22 +60,22 @@ describe('each attribute is on both cookies', () => {
     ['lax', 'Lax'],
     ['strict', 'Strict'],
     ['none', 'None'],
-  ] as const)('SET-03 JWT_COOKIE_SAMESITE %s', async (option, value) => {
+  ] as const)('JWT_COOKIE_SAMESITE %s', async (option, value) => {
     for (const attributes of await attributesOf({ JWT_COOKIE_SAMESITE: option }))
       expect(attributes['samesite']).toBe(value)
   })
 
-  test('SET-03 JWT_COOKIE_SECURE off', async () => {
+  test('JWT_COOKIE_SECURE off', async () => {
     for (const attributes of await attributesOf({ JWT_COOKIE_SECURE: false }))
       expect(attributes).not.toHaveProperty('secure')
   })
 
-  test('SET-03 JWT_COOKIE_HTTP_ONLY off', async () => {
+  test('JWT_COOKIE_HTTP_ONLY off', async () => {
     for (const attributes of await attributesOf({ JWT_COOKIE_HTTP_ONLY: false }))
       expect(attributes).not.toHaveProperty('httponly')
   })
 
-  test('SET-03 all at once', async () => {
+  test('all at once', async () => {
     const options = { JWT_COOKIE_DOMAIN: '.example.com', JWT_COOKIE_SAMESITE: 'strict' } as const
     for (const attributes of await attributesOf({ ...options, JWT_ACCESS_COOKIE_PATH: '/a' }))
       expect(attributes).toMatchObject({ domain: '.example.com', samesite: 'Strict', secure: true })
@@ -92,7 +92,7 @@ describe('names and paths', () => {
     JWT_REFRESH_COOKIE_PATH: '/r',
   }
 
-  test('SET-03 every JWT_…_COOKIE_NAME and JWT_…_COOKIE_PATH names its own cookie', async () => {
+  test('every JWT_…_COOKIE_NAME and JWT_…_COOKIE_PATH names its own cookie', async () => {
     const cookies = [...setAccess(FIELDS).cookies, ...(await setRefresh(FIELDS)).cookies]
     expect(cookies.map(({ name, attributes }) => [name, attributes['path']])).toEqual([
       ['a', '/a'],
@@ -102,7 +102,7 @@ describe('names and paths', () => {
     ])
   })
 
-  test.each(['__Host-token', '__Secure-token'])('SET-03 a cookie may be called %s', (name) => {
+  test.each(['__Host-token', '__Secure-token'])('a cookie may be called %s', (name) => {
     const [cookie] = setAccess({ JWT_ACCESS_COOKIE_NAME: name }).cookies
     expect(cookie).toMatchObject({ name, attributes: { secure: true, path: '/' } })
     expect(cookie?.attributes).not.toHaveProperty('domain')
@@ -110,16 +110,13 @@ describe('names and paths', () => {
 })
 
 describe('the CSRF cookie', () => {
-  test.each(['JWT_CSRF_IN_COOKIES', 'JWT_COOKIE_CSRF_PROTECT'])(
-    'SET-04 CKI-09 %s off: it is left out',
-    async (field) => {
-      expect(setAccess({ [field]: false }).cookies.map(({ name }) => name)).toEqual(['access_token_cookie'])
-      const { cookies } = await setRefresh({ [field]: false })
-      expect(cookies.map(({ name }) => name)).toEqual(['refresh_token_cookie'])
-    },
-  )
+  test.each(['JWT_CSRF_IN_COOKIES', 'JWT_COOKIE_CSRF_PROTECT'])('%s off: it is left out', async (field) => {
+    expect(setAccess({ [field]: false }).cookies.map(({ name }) => name)).toEqual(['access_token_cookie'])
+    const { cookies } = await setRefresh({ [field]: false })
+    expect(cookies.map(({ name }) => name)).toEqual(['refresh_token_cookie'])
+  })
 
-  test('SET-04 JWT_CSRF_IN_COOKIES off: the token still carries the value', () => {
+  test('JWT_CSRF_IN_COOKIES off: the token still carries the value', () => {
     expect(csrfOf(setAccess({ JWT_CSRF_IN_COOKIES: false }).token)).toMatch(/^[\w-]{22}$/)
   })
 })
@@ -128,21 +125,21 @@ describe('how long a browser keeps them', () => {
   const agesOf = (options: TokenConfigOptions) =>
     setAccess(options).cookies.map(({ attributes }) => attributes['max-age'])
 
-  test('SET-02 JWT_SESSION_COOKIE on, the default: until it is closed', () => {
+  test('JWT_SESSION_COOKIE on, the default: until it is closed', () => {
     for (const { attributes } of setAccess().cookies) {
       expect(attributes).not.toHaveProperty('max-age')
       expect(attributes).not.toHaveProperty('expires')
     }
   })
 
-  test('SET-03 JWT_SESSION_COOKIE off: as long as the token lives', async () => {
+  test('JWT_SESSION_COOKIE off: as long as the token lives', async () => {
     expect(agesOf({ JWT_SESSION_COOKIE: false })).toEqual(['900', '900'])
     expect(agesOf({ JWT_SESSION_COOKIE: false, JWT_ACCESS_TOKEN_EXPIRES: '1h' })).toEqual(['3600', '3600'])
     const { cookies } = await setRefresh({ JWT_SESSION_COOKIE: false })
     expect(cookies.map(({ attributes }) => attributes['max-age'])).toEqual(['1728000', '1728000'])
   })
 
-  test('SET-03 JWT_SESSION_COOKIE off: a token that never expires has the 400 days a browser allows', () => {
+  test('JWT_SESSION_COOKIE off: a token that never expires has the 400 days a browser allows', () => {
     const never = { JWT_SESSION_COOKIE: false, JWT_ACCESS_TOKEN_EXPIRES: false } as const
     expect(agesOf(never)).toEqual(['34560000', '34560000'])
     expect(agesOf({ ...never, JWT_COOKIE_MAX_AGE: '30d' })).toEqual(['2592000', '2592000'])
@@ -153,7 +150,7 @@ describe('how long a browser keeps them', () => {
     ['2h', '7200'],
     ['PT1M', '60'],
     ['1500ms', '1'],
-  ])('SET-03 JWT_COOKIE_MAX_AGE %s', (age, seconds) => {
+  ])('JWT_COOKIE_MAX_AGE %s', (age, seconds) => {
     const options = { JWT_SESSION_COOKIE: false, JWT_COOKIE_MAX_AGE: age }
     expect(agesOf(options)).toEqual([seconds, seconds])
   })
@@ -168,7 +165,7 @@ describe('the cookies of a pair', () => {
     return { tokens, pair, agesOf }
   }
 
-  test('SET-01 are three: the tokens share one CSRF cookie, which lasts as long as the session', async () => {
+  test('are three: the tokens share one CSRF cookie, which lasts as long as the session', async () => {
     const { tokens, pair, agesOf } = await openPair({ JWT_SESSION_COOKIE: false })
     expect(agesOf(setCookies(tokens, pair))).toEqual([
       ['access_token_cookie', '900'],
@@ -177,7 +174,7 @@ describe('the cookies of a pair', () => {
     ])
   })
 
-  test('SET-01 a new access token alone does not shorten the life of the CSRF cookie', async () => {
+  test('a new access token alone does not shorten the life of the CSRF cookie', async () => {
     const { tokens, pair, agesOf } = await openPair({ JWT_SESSION_COOKIE: false })
     // A session may be made for longer than JWT_REFRESH_TOKEN_EXPIRES says: 400 days are what a browser allows.
     const expected = [
@@ -188,7 +185,7 @@ describe('the cookies of a pair', () => {
     expect(agesOf(setAccessCookies(tokens, pair.accessToken))).toEqual(expected)
   })
 
-  test('SET-01 a refresh that brings only an access token leaves a longer session its CSRF cookie', async () => {
+  test('a refresh that brings only an access token leaves a longer session its CSRF cookie', async () => {
     const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies', JWT_SESSION_COOKIE: false })
     const pair = await tokens.sessions.open({ uid: 'ada' }, { refresh: { expiresIn: '90d' } })
     const ageOf = (cookies: readonly string[], name: string) =>
@@ -203,7 +200,7 @@ describe('the cookies of a pair', () => {
     expect(ageOf(setCookies(tokens, next), 'csrf_access_token')).toBeGreaterThanOrEqual(days90)
   })
 
-  test('SET-01 where only access tokens are in cookies, the CSRF cookie lasts as long as they', async () => {
+  test('where only access tokens are in cookies, the CSRF cookie lasts as long as they', async () => {
     const { tokens, pair, agesOf } = await openPair({
       JWT_SESSION_COOKIE: false,
       JWT_REFRESH_TOKEN_LOCATION: 'json',
@@ -214,7 +211,7 @@ describe('the cookies of a pair', () => {
     ])
   })
 
-  test('SET-01 a refresh token of its own would need a second CSRF cookie, and is refused', () => {
+  test('a refresh token of its own would need a second CSRF cookie, and is refused', () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
     const token = tokens.createRefreshToken({ uid: 'ada' })
     expect(() => setRefreshCookies(tokens, token)).toThrow('sessions.open()')
@@ -230,7 +227,7 @@ describe('what is refused', () => {
     tokens.createRefreshToken({ uid: 'ada' }),
   ]
 
-  test('SET-06 a token of the other type', () => {
+  test('a token of the other type', () => {
     expect(() => setAccessCookies(tokens, refresh)).toThrow(TypeError)
     expect(() => setRefreshCookies(tokens, access)).toThrow(TypeError)
   })
@@ -241,18 +238,18 @@ describe('what is refused', () => {
     'a.b.c',
     'x.bnVsbA.x', // null
     'x.eyJ0eXBlIjoib3RoZXIifQ.x', // { "type": "other" }
-  ])('SET-06 a text that is no token of ours: %j', (text) => {
+  ])('a text that is no token of ours: %j', (text) => {
     expect(() => setAccessCookies(tokens, text)).toThrow(TypeError)
     expect(() => setRefreshCookies(tokens, text)).toThrow(TypeError)
   })
 
-  test('SET-07 any token while cookies are not a location', () => {
+  test('any token while cookies are not a location', () => {
     const { tokens } = createManager()
     expect(() => setAccessCookies(tokens, access)).toThrow(ConfigurationError)
     expect(() => setRefreshCookies(tokens, refresh)).toThrow(ConfigurationError)
   })
 
-  test('SET-07 a token of a type that is never read from cookies', () => {
+  test('a token of a type that is never read from cookies', () => {
     const headersThenCookies = createManager({
       JWT_TOKEN_LOCATION: 'headers',
       JWT_REFRESH_TOKEN_LOCATION: 'cookies',
@@ -268,7 +265,7 @@ describe('what is refused', () => {
   })
 
   // RFC 6265 §6.1: at least 4096 bytes per cookie, name, value and attributes together; more may be dropped.
-  test('SET-01 a cookie of 4096 bytes is set, and one of 4097 is refused', () => {
+  test('a cookie of 4096 bytes is set, and one of 4097 is refused', () => {
     const sized = (filler: number, path: string): (() => string[]) => {
       const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', JWT_ACCESS_COOKIE_PATH: path })
       const token = tokens.createAccessToken({ uid: 'ada', filler: 'x'.repeat(filler) })
@@ -283,7 +280,7 @@ describe('what is refused', () => {
   })
 })
 
-test('SET-01 the functions need only the configuration of a manager', () => {
+test('the functions need only the configuration of a manager', () => {
   const { tokens, token } = setAccess()
   expect(tokens).toBeInstanceOf(TokenManager)
   const cookies = parseSetCookies(setAccessCookies({ config: tokens.config }, token))

@@ -18,20 +18,20 @@ describe('which cookies are deleted', () => {
   const { tokens } = createManager(COOKIES)
   const [ACCESS, REFRESH, CSRF] = ['access_token_cookie', 'refresh_token_cookie', 'csrf_access_token']
 
-  test('SET-08 that of one type, or all three', () => {
+  test('that of one type, or all three', () => {
     expect(namesOf(unsetAccessCookies(tokens))).toEqual([ACCESS])
     expect(namesOf(unsetRefreshCookies(tokens))).toEqual([REFRESH])
     expect(namesOf(unsetCookies(tokens))).toEqual([ACCESS, CSRF, REFRESH])
   })
 
-  test('SET-08 the CSRF cookie goes with the last token that needs it', () => {
+  test('the CSRF cookie goes with the last token that needs it', () => {
     const access = createManager({ ...COOKIES, JWT_REFRESH_TOKEN_LOCATION: 'json' }).tokens
     expect(namesOf(unsetAccessCookies(access))).toEqual([ACCESS, CSRF])
     const refresh = createManager({ JWT_REFRESH_TOKEN_LOCATION: 'cookies' }).tokens
     expect(namesOf(unsetRefreshCookies(refresh))).toEqual([REFRESH, CSRF])
   })
 
-  test('SET-08 under their configured names', () => {
+  test('under their configured names', () => {
     const { tokens } = createManager({
       ...COOKIES,
       JWT_ACCESS_COOKIE_NAME: 'a',
@@ -60,7 +60,7 @@ describe('how they are deleted', () => {
     ['a lifetime', { JWT_SESSION_COOKIE: false, JWT_COOKIE_MAX_AGE: '30d' }],
   ]
 
-  test.each(VARIANTS)('SET-09 with %s: every attribute of the cookie is repeated', async (_, options) => {
+  test.each(VARIANTS)('with %s: every attribute of the cookie is repeated', async (_, options) => {
     const { tokens } = createManager({ ...COOKIES, ...options })
     const set = parseSetCookies(setCookies(tokens, await tokens.sessions.open({ uid: 'ada' })))
     const deleted = parseSetCookies(unsetCookies(tokens))
@@ -84,7 +84,7 @@ describe('round trip through a browser', () => {
     ['a path for refresh', { JWT_REFRESH_COOKIE_PATH: '/refresh' }],
   ]
 
-  test.each(OPTIONS)('SET-01 SET-10 with %s: set, sent back, passes; unset, missing', async (_, options) => {
+  test.each(OPTIONS)('with %s: set, sent back, passes; unset, missing', async (_, options) => {
     const { tokens } = createManager({ ...COOKIES, ...options })
     const jar = createCookieJar()
     jar.store(setCookies(tokens, await tokens.sessions.open({ uid: 'ada' })))
@@ -109,7 +109,7 @@ describe('round trip through a browser', () => {
     expect(jar.headers('/refresh')).toEqual({})
   })
 
-  test('SET-01 a script of the page can read the CSRF value and not the token', async () => {
+  test('a script of the page can read the CSRF value and not the token', async () => {
     const { tokens } = createManager(COOKIES)
     const jar = createCookieJar()
     jar.store(setAccessCookies(tokens, tokens.createAccessToken({ uid: 'ada' })))

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../packages/tokenlib/src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 
 const { publicKey } = keyPairFor('ES256')
 const der = (key: KeyObject): Buffer => key.export({ format: 'der', type: 'spki' })
@@ -54,8 +55,7 @@ describe('a key in the place of a secret is known', () => {
     ['as a key of SSH after options', `no-pty ssh-ed25519 ${blob}`],
     ['as a key of SSH on a second line', `# keys\nssh-ed25519 ${blob}`],
   ])('%s', (_how, secret) => {
-    expect(build(secret)).toThrow(ConfigurationError)
-    expect(build(secret)).toThrow(/JWT_SECRET_KEY/)
+    expect(build(secret)).toThrow(naming('ConfigurationError', 'JWT_SECRET_KEY'))
   })
 
   test('also where weak secrets are allowed', () => {

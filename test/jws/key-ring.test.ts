@@ -7,6 +7,7 @@ import type { Algorithm, Jwk } from '../../packages/tokenlib/src/kit.js'
 import { ALL_ALGORITHMS, createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createManager, openToken, SECRET } from '../helpers/manager.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
+import { naming } from '../helpers/naming.js'
 
 const jwk = (key: KeyObject, extra: object = {}): Jwk => ({
   ...(key.export({ format: 'jwk' }) as Jwk),
@@ -121,20 +122,20 @@ describe('which key serves which algorithm (CVE-2022-23539)', () => {
     },
   )
 
-  test('CFG-01 CFG-02 the right kind of key is required, and a secret never stands in', () => {
+  test('the right kind of key is required, and a secret never stands in', () => {
     expect(() => createManager({ JWT_SECRET_KEY: null })).toThrow(ConfigurationError)
     for (const algorithm of asymmetric)
       expect(() => createManager({ JWT_ALGORITHM: algorithm })).toThrow(ConfigurationError)
   })
 
-  test('CFG-03 with HS256 key pair fields are not read', () => {
+  test('with HS256 key pair fields are not read', () => {
     const { tokens } = createManager({ JWT_PRIVATE_KEY: keyPairFor('RS256').privateKey })
     const token = tokens.createAccessToken({ uid: 'u' })
     expect(openToken(token).header['alg']).toBe('HS256')
     expect(internalsOf(createManager().tokens).verifyWithoutRevocation(token).sub).toBe('u')
   })
 
-  test('CFG-05 the public key of another pair refuses, and cannot be configured beside the private one', () => {
+  test('the public key of another pair refuses, and cannot be configured beside the private one', () => {
     const signer = createManager({
       JWT_ALGORITHM: 'EdDSA',
       JWT_PRIVATE_KEY: keyPairFor('EdDSA').privateKey,
@@ -191,7 +192,7 @@ describe('weak and mistaken secrets', () => {
         ...extra,
       })
     expect(() => build(size)).not.toThrow()
-    expect(() => build(size - 2)).toThrow(/randomBytes/)
+    expect(() => build(size - 2)).toThrow(naming('ConfigurationError', 'JWT_SECRET_KEY'))
     expect(() => build(size - 2, { JWT_ALLOW_WEAK_SECRET: true })).not.toThrow()
     expect(() => build(0, { JWT_ALLOW_WEAK_SECRET: true })).toThrow(ConfigurationError)
   })

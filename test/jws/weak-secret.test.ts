@@ -4,6 +4,7 @@ import { ConfigurationError, type TokenConfigOptions } from '../../packages/toke
 import { PUBLISHED_SECRETS } from '../../packages/tokenlib/src/tokens/published-secrets.js'
 import { readSecretWeakness } from '../../packages/tokenlib/src/tokens/secret.js'
 import { createManager } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 
 // From the tutorial of a widely used framework, copied into many applications since.
 const PUBLISHED = '09d25e094faa6ca2556c818166b7a9563b93f7099f6f0f4caa6cf63b88e8d3e7'
@@ -13,6 +14,8 @@ const PUBLISHED_CAPITALS = '27FD418A5F871868E783C138188258EEFB696ABB953EF3FCF59F
 
 const build = (JWT_SECRET_KEY: unknown, options: TokenConfigOptions = {}) =>
   createManager({ JWT_SECRET_KEY, ...options } as TokenConfigOptions)
+
+const WEAK = naming('ConfigurationError', 'JWT_SECRET_KEY', 'randomBytes(32)')
 
 describe('a secret that anyone can look up', () => {
   test.each<[string, unknown]>([
@@ -31,8 +34,7 @@ describe('a secret that anyone can look up', () => {
       ),
     ],
   ])('%s is refused, and the message shows how to make another', (_, secret) => {
-    expect(() => build(secret)).toThrow(ConfigurationError)
-    expect(() => build(secret)).toThrow(/JWT_SECRET_KEY.*randomBytes\(32\)/)
+    expect(() => build(secret)).toThrow(WEAK)
   })
 
   test.each([
@@ -59,7 +61,9 @@ describe('a secret that anyone can look up', () => {
   })
 
   test('is refused as the previous secret, too', () => {
-    expect(() => createManager({ JWT_PREVIOUS_SECRET_KEY: PUBLISHED })).toThrow(/JWT_PREVIOUS_SECRET_KEY/)
+    expect(() => createManager({ JWT_PREVIOUS_SECRET_KEY: PUBLISHED })).toThrow(
+      naming('ConfigurationError', 'JWT_PREVIOUS_SECRET_KEY'),
+    )
   })
 
   test('passes only where weak secrets are allowed', () => {
@@ -89,15 +93,15 @@ describe('a secret that repeats itself', () => {
     // A byte fewer than HS256 needs.
     [randomBytes(23).toString('base64url').repeat(3), 31],
   ])('%s is refused, as the part that it repeats would be', (secret, unit) => {
+    const repeated = unit === 1 ? 'the same byte' : `the same ${unit} bytes`
     expect(() => build(secret)).toThrow(
-      `JWT_SECRET_KEY repeats the same ${unit === 1 ? 'byte' : `${unit} bytes`}`,
+      naming('ConfigurationError', 'JWT_SECRET_KEY', repeated, 'randomBytes(32)'),
     )
-    expect(() => build(secret)).toThrow(/randomBytes\(32\)/)
     expect(() => build(secret, { JWT_ALLOW_WEAK_SECRET: true })).not.toThrow()
   })
 
   test('is refused if what it repeats is published', () => {
-    expect(() => build(PUBLISHED.repeat(2))).toThrow('is on a published list')
+    expect(() => build(PUBLISHED.repeat(2))).toThrow(WEAK)
   })
 
   test('passes if the part that it repeats is long enough', () => {
@@ -105,7 +109,7 @@ describe('a secret that repeats itself', () => {
   })
 
   test('is refused if it has hardly any different characters, in whatever order', () => {
-    expect(() => build('abaababaabbabaabababbaabababaabaabab')).toThrow('repeats a few characters')
+    expect(() => build('abaababaabbabaabababbaabababaabaabab')).toThrow(WEAK)
   })
 })
 
@@ -115,7 +119,7 @@ test.each([
   ['passwordpassword', 16],
   [`  ${'x1'.repeat(15)}\n`, 30],
 ])('%j is told that it is too short', (secret, length) => {
-  expect(() => build(secret)).toThrow(`JWT_SECRET_KEY is too short: it has ${length} bytes`)
+  expect(() => build(secret)).toThrow(naming('ConfigurationError', 'JWT_SECRET_KEY', String(length)))
 })
 
 test.each(['bytes', 'hex', 'base64', 'base64url'] as const)('random secrets pass, as %s', (form) => {

@@ -1,3 +1,6 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { TokenConfig, type TokenConfigOptions, TokenManager } from '../../packages/tokenlib/src/index.js'
@@ -5,7 +8,7 @@ import { keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET, withBearer } from '../helpers/manager.js'
 import { createJsonRequest, createRequest, csrfOf } from '../helpers/requests.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
-import { searchDuring } from './current-record.js'
+import { current, searchDuring } from './current-record.js'
 import { createLeakRecord } from './leak-record.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
@@ -200,4 +203,31 @@ test('a manager with a store is looked at, and a request has its token looked at
   })
   // The manager and the token.
   expect(record.counts().shown.objects).toBe(2)
+})
+
+test('this file is watched, and what it does is counted', async () => {
+  const record = current.record
+  const count = () => (record?.settle(), record?.counts())
+  const before = count()
+  const { tokens } = createManager({ JWT_SECRET_KEY: 'a-secret-that-no-other-test-of-this-file-has' })
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  expect(await outcomeOf(tokens.verify(token.slice(1)))).toBe('TOKEN_INVALID')
+  expect(await tokens.getTokenFromRequest(withBearer(token))).toMatchObject({ token })
+  const after = count()
+  expect(after?.shown.errors).toBe((before?.shown.errors ?? 0) + 1)
+  // issued and rejected
+  expect(after?.shown.events).toBe((before?.shown.events ?? 0) + 2)
+  // TokenConfig, TokenManager and RequestToken
+  expect(after?.shown.objects).toBe((before?.shown.objects ?? 0) + 3)
+  expect(after?.secrets).toBeGreaterThan((before?.secrets ?? 0) + 3)
+})
+
+test('no test file loads the library again: later files of its thread would not be watched', () => {
+  const folder = fileURLToPath(new URL('../', import.meta.url))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.ts') && !path.includes('node_modules'),
+  )
+  expect(files.length).toBeGreaterThan(200)
+  const reset = /\bvi\.(?:resetModules|mock|doMock)\(/
+  expect(files.filter((path) => reset.test(readFileSync(join(folder, path), 'utf8')))).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { createHash, createSecretKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { inspect } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { TokenConfig, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createLeakRecord } from './leak-record.js'
@@ -45,12 +45,12 @@ const SHOWN: readonly [way: string, show: (bytes: Buffer) => string][] = [
   ['as an inspected JWK', (bytes) => inspect({ kty: 'oct', k: bytes.toString('base64url') })],
 ]
 
-describe.each(SECRETS)('a secret that is %s is recognised', (_, secret, bytes) => {
-  test.each(SHOWN)('%s', (_way, show) => {
+test.each(SECRETS)('a secret that is %s is recognised, whichever way it is shown', (_, secret, bytes) => {
+  for (const [way, show] of SHOWN) {
     const [shown, other] = [show(bytes), show(bytesOf('another'))]
     for (const field of ['JWT_SECRET_KEY', 'JWT_PREVIOUS_SECRET_KEY'])
-      expect(findLeaks({ [field]: secret }, [shown, other])).toEqual([shown])
-  })
+      expect(findLeaks({ [field]: secret }, [shown, other]), way).toEqual([shown])
+  }
 })
 
 const KEYS: readonly [type: string, key: KeyObject, members: readonly string[]][] = [
@@ -60,34 +60,33 @@ const KEYS: readonly [type: string, key: KeyObject, members: readonly string[]][
   ['Ed25519', keyPairFor('EdDSA').privateKey, ['d']],
 ]
 
-describe.each(KEYS)('a private key of type %s is recognised', (type, key, members) => {
+test.each(KEYS)('a private key of type %s is recognised in every form', (type, key, members) => {
   const pem = key.export({ format: 'pem', type: 'pkcs8' }).toString()
   const der = key.export({ format: 'der', type: 'pkcs8' })
   const jwk = type === 'RSA-PSS' ? {} : { ...key.export({ format: 'jwk' }) }
-  const lines = pem.trim().split('\n').slice(1, -1)
   const lastOf = (text: unknown, length = 8): string => `|${String(text).slice(-length)}|`
+  const lines = pem
+    .trim()
+    .split('\n')
+    .slice(1, -1)
+    .map((line) => lastOf(line))
   const shown = [
-    ...lines.map((line) => lastOf(line)),
+    ...lines,
     ...members.map((member) => lastOf(jwk[member])),
     lastOf(der.toString('hex'), HEX_WINDOW),
     inspect(der.subarray(-40)),
   ]
-
-  const forms: readonly [form: string, options: TokenConfigOptions][] = [
-    ['a KeyObject', { JWT_PRIVATE_KEY: key }],
-    ['PEM text', { JWT_PRIVATE_KEY: pem }],
-    ['PEM text in the wrong field', { JWT_PUBLIC_KEY: pem }],
-    ['PEM text as a secret', { JWT_SECRET_KEY: pem }],
-    ...(members.length === 0 ? [] : [['a JWK', { JWT_PRIVATE_KEY: jwk }] satisfies [string, object]]),
+  const forms: readonly TokenConfigOptions[] = [
+    { JWT_PRIVATE_KEY: key },
+    { JWT_PRIVATE_KEY: pem },
+    // In the wrong field, and as a secret.
+    { JWT_PUBLIC_KEY: pem },
+    { JWT_SECRET_KEY: pem },
+    ...(members.length === 0 ? [] : [{ JWT_PRIVATE_KEY: jwk }]),
   ]
-  test.each(forms)('given as %s', (_form, options) => {
-    expect(findLeaks(options, shown)).toEqual(shown)
-  })
-
-  test('given in one line, as in a variable', () => {
-    const ends = lines.map((line) => lastOf(line))
-    expect(findLeaks({ JWT_PRIVATE_KEY: pem.replaceAll('\n', '\\n') }, ends)).toEqual(ends)
-  })
+  for (const options of forms) expect(findLeaks(options, shown), inspect(options)).toEqual(shown)
+  // In one line, as in a variable.
+  expect(findLeaks({ JWT_PRIVATE_KEY: pem.replaceAll('\n', '\\n') }, lines)).toEqual(lines)
 })
 
 test('digits of a number that are in the hex of a secret by chance are no leak', () => {

@@ -24,11 +24,11 @@ import { naming } from '../helpers/naming.js'
 const none = () => new Request('http://localhost/')
 
 describe('the raw token', () => {
-  test('RAW-01 is null when there is none', async () => {
+  test('is null when there is none', async () => {
     expect(await createManager().tokens.getTokenFromRequest(none())).toBeNull()
   })
 
-  test('RAW-02 is found unread, however bad it is', async () => {
+  test('is found unread, however bad it is', async () => {
     const { tokens, clock } = createManager()
     const expired = tokens.createAccessToken({ uid: 'u' })
     clock.seconds += 10_000
@@ -43,7 +43,7 @@ describe('the raw token', () => {
     }
   })
 
-  test('RAW-03 is missing for every required dependency', async () => {
+  test('is missing for every required dependency', async () => {
     const { tokens } = createManager()
     for (const dependency of [
       tokens.tokenRequired,
@@ -72,7 +72,7 @@ describe('type', () => {
   const fresh = () => withBearer(tokens.createAccessToken({ uid: 'u' }, { fresh: true }))
   const refresh = () => withBearer(tokens.createRefreshToken({ uid: 'u' }))
 
-  test('TYP-01 a refresh token does not open an access route', async () => {
+  test('a refresh token does not open an access route', async () => {
     await expect(tokens.accessTokenRequired(refresh())).rejects.toBeInstanceOf(AccessTokenRequiredError)
     await expect(tokens.accessTokenRequired(refresh())).rejects.toMatchObject({
       code: 'ACCESS_TOKEN_REQUIRED',
@@ -82,25 +82,25 @@ describe('type', () => {
     await expect(tokens.accessTokenOptional(refresh())).rejects.toBeInstanceOf(TokenTypeError)
   })
 
-  test('TYP-02 an access token, fresh or not, does not open a refresh route', async () => {
+  test('an access token, fresh or not, does not open a refresh route', async () => {
     for (const request of [access(), fresh()]) {
       await expect(tokens.refreshTokenRequired(request)).rejects.toBeInstanceOf(RefreshTokenRequiredError)
     }
   })
 
-  test('TYP-03 tokenRequired takes both', async () => {
+  test('tokenRequired takes both', async () => {
     expect((await tokens.tokenRequired(access())).type).toBe('access')
     expect((await tokens.tokenRequired(refresh())).type).toBe('refresh')
   })
 
-  test('FRS-01 FRS-03 a fresh route takes fresh access tokens only, an ordinary one both', async () => {
+  test('a fresh route takes fresh access tokens only, an ordinary one both', async () => {
     expect((await tokens.freshTokenRequired(fresh())).fresh).toBe(true)
     await expect(tokens.freshTokenRequired(access())).rejects.toBeInstanceOf(FreshTokenRequiredError)
     await expect(tokens.freshTokenRequired(refresh())).rejects.toBeInstanceOf(AccessTokenRequiredError)
     expect((await tokens.accessTokenRequired(fresh())).sub).toBe('u')
   })
 
-  test('FRS-04 freshness can end before the token does', async () => {
+  test('freshness can end before the token does', async () => {
     const { tokens, clock } = createManager()
     const token = tokens.createAccessToken({ uid: 'u' }, { fresh: '5m' })
     clock.seconds = NOW + 299
@@ -110,7 +110,7 @@ describe('type', () => {
     expect((await tokens.accessTokenRequired(withBearer(token))).sub).toBe('u')
   })
 
-  test('FRS-03 freshness holds from every location', async () => {
+  test('freshness holds from every location', async () => {
     const all = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies', 'json', 'query'] }).tokens
     const token = all.createAccessToken({ uid: 'u' }, { fresh: true })
     const requests = [
@@ -153,7 +153,7 @@ describe('scopes', () => {
   const holder = (scopes?: string[]) =>
     withBearer(tokens.createAccessToken({ uid: 'u' }, scopes && { scopes }))
 
-  test('SCP-01 SCP-04 all are needed, and the payload is returned', async () => {
+  test('all are needed, and the payload is returned', async () => {
     expect((await tokens.require({ scopes: ['a'] })(holder(['a', 'b']))).sub).toBe('u')
     expect((await tokens.require({ scopes: ['a', 'b'] })(holder(['b', 'a']))).sub).toBe('u')
     for (const request of [holder(['b']), holder([]), holder()]) {
@@ -161,7 +161,7 @@ describe('scopes', () => {
     }
   })
 
-  test('SCP-05 the error has both lists, an absent one as empty', async () => {
+  test('the error has both lists, an absent one as empty', async () => {
     await expect(tokens.require({ scopes: ['a', 'b'] })(holder(['b']))).rejects.toMatchObject({
       required: ['a', 'b'],
       provided: ['b'],
@@ -173,7 +173,7 @@ describe('scopes', () => {
     expect(new InsufficientScopeError(['a'], null).provided).toEqual([])
   })
 
-  test('SCP-06 an empty requirement is a mistake: it would let every access token pass', () => {
+  test('an empty requirement is a mistake: it would let every access token pass', () => {
     expect(() => tokens.require({ scopes: [] })).toThrow(TypeError)
     expect(() => tokens.require({ scopes: [] })).toThrow(TypeError)
     expect(hasScopes({ scopes: [] })).toBe(true)
@@ -231,7 +231,7 @@ describe('any of several scopes', () => {
   })
 })
 
-test('TYP-03 where either type will do, a token must be where its own type is looked for', async () => {
+test('where either type will do, a token must be where its own type is looked for', async () => {
   const { tokens } = createManager({
     JWT_TOKEN_LOCATION: ['headers'],
     JWT_REFRESH_TOKEN_LOCATION: ['cookies'],
@@ -346,14 +346,14 @@ describe('the current subject', () => {
     expect(subject.name.toUpperCase()).toBe('ADA')
   })
 
-  test('SUB-02 without a getter is a clear error', async () => {
+  test('without a getter is a clear error', async () => {
     const { tokens, token } = build()
     await expect(tokens.getCurrentSubject(withBearer(token))).rejects.toBeInstanceOf(ConfigurationError)
     expect(() => tokens.setSubjectGetter('text' as never)).toThrow(TypeError)
   })
 
   test.each([null, undefined, Promise.resolve(null)])(
-    'SUB-03 a getter that finds nothing refuses: %j',
+    'a getter that finds nothing refuses: %j',
     async (found) => {
       const { tokens, token } = build()
       tokens.setSubjectGetter(() => found)
@@ -361,7 +361,7 @@ describe('the current subject', () => {
     },
   )
 
-  test('SUB-04 errors of the getter pass through', async () => {
+  test('errors of the getter pass through', async () => {
     const { tokens, token } = build()
     tokens.setSubjectGetter(() => {
       throw new RangeError('database')
@@ -369,7 +369,7 @@ describe('the current subject', () => {
     await expect(tokens.getCurrentSubject(withBearer(token))).rejects.toBeInstanceOf(RangeError)
   })
 
-  test('SUB-05 OPT-02 the getter is not called without a good access token', async () => {
+  test('the getter is not called without a good access token', async () => {
     const { tokens } = build()
     let calls = 0
     tokens.setSubjectGetter(() => ++calls)

@@ -205,6 +205,7 @@ test('a socket whose token was revoked since its handshake closes at once', asyn
   const socket = { close: () => void (isClosed = true), addEventListener: () => undefined }
   near.sockets.closeWhenInvalid(socket, upgrade, { every: '1d' })
   await until(() => isClosed)
+  expect(isClosed).toBe(true)
 })
 
 describe('while calls of the store are not answered', () => {

@@ -18,7 +18,7 @@ test('revoke.token ends one token and leaves the other of its log-in', async () 
   expect(await outcomeOf(tokens.verify(refreshToken, { type: 'refresh' }))).toBe('ok')
 })
 
-test('REV-13 logout ends access and refresh token together, and no other log-in', async () => {
+test('logout ends access and refresh token together, and no other log-in', async () => {
   const { tokens } = createRevocable()
   const [mine, other] = [
     await tokens.sessions.open({ uid: 'ada' }),
@@ -39,7 +39,7 @@ test('logout of a token that belongs to no session ends that token', async () =>
   expect(await outcomeOf(tokens.verify(other))).toBe('ok')
 })
 
-test('REV-15 a token without expiry stays revoked for ever', async () => {
+test('a token without expiry stays revoked for ever', async () => {
   const { tokens, clock, store } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: false })
   await tokens.revoke.token(await tokens.verify(token))
@@ -70,7 +70,7 @@ describe('revoke.user', () => {
     expect(await outcomeOf(tokens.verify(other))).toBe('ok')
   })
 
-  test('ATK-72 leaves what is issued after it, in the same millisecond too', async () => {
+  test('leaves what is issued after it, in the same millisecond too', async () => {
     const { tokens } = createRevocable()
     const before = tokens.createAccessToken({ uid: 'ada' })
     await tokens.revoke.user('ada')
@@ -92,7 +92,7 @@ describe('revoke.user', () => {
     expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
   })
 
-  test('F14 after a clock was set back ends what was issued before', async () => {
+  test('after a clock was set back ends what was issued before', async () => {
     const { tokens, clock } = createRevocable({ JWT_DECODE_LEEWAY: 120 })
     const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const single = tokens.createAccessToken({ uid: 'ada' })
@@ -155,7 +155,7 @@ describe('revoke.user', () => {
   })
 })
 
-test('ATK-71 of several watermarks the latest counts, whichever it is', async () => {
+test('of several watermarks the latest counts, whichever it is', async () => {
   for (const [user, all] of [
     [10, 0],
     [0, 10],
@@ -316,7 +316,7 @@ test('the callback keeps working beside a store, after it', async () => {
   expect(await outcomeOf(tokens.verify(tokens.createAccessToken({ uid: 'ada' })))).toBe('ok')
 })
 
-test('ATK-61 a token that was verified before is asked about again', async () => {
+test('a token that was verified before is asked about again', async () => {
   const { tokens } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' })
   expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
@@ -326,7 +326,7 @@ test('ATK-61 a token that was verified before is asked about again', async () =>
   expect(await outcomeOf(tokens.accessTokenOptional(withBearer(token)))).toBe('TOKEN_REVOKED')
 })
 
-test('REV-17 a policy may leave the store out', async () => {
+test('a policy may leave the store out', async () => {
   const { tokens } = createRevocable()
   const token = tokens.createAccessToken({ uid: 'ada' })
   await tokens.revoke.all()

@@ -102,7 +102,7 @@ describe('a handshake is accepted with a good token', () => {
   })
 })
 
-describe('REV-19 a handshake is refused before it is accepted', () => {
+describe('a handshake is refused before it is accepted', () => {
   test.each<[string, () => Promise<string>, string]>([
     ['without a token', () => connect('/'), 'TOKEN_MISSING'],
     ['with garbage', () => connect('/?token=garbage'), 'TOKEN_INVALID'],

@@ -5,7 +5,7 @@ const SLOW = [
   'ready() waits for a store that is late, and gives up on one that does not come',
   'is refused in every other spelling',
   'random secrets pass, as ',
-  'ATK-73 ATK-80 two different ids never become the same one',
+  'two different ids never become the same one',
   'of foreign ids of the same shape next to none is taken for ours',
   'sessions.endOthers leaves the own one, however many there are',
   'questions do not pile up without bound, and it recovers by itself',

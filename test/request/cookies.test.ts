@@ -13,19 +13,19 @@ const REFRESH = tokens.createRefreshToken({ uid: 'ada' })
 const withCookie = (cookie: string): Request => createRequest({ headers: { cookie } })
 
 describe('the cookie of each type', () => {
-  test('CKI-01 a GET with the access cookie passes without a CSRF value', async () => {
+  test('a GET with the access cookie passes without a CSRF value', async () => {
     const request = createRequest({ cookies: { access_token_cookie: ACCESS } })
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
     const found = await tokens.getTokenFromRequest(request)
     expect({ ...found }).toEqual({ token: ACCESS, type: 'access', location: 'cookies', csrf: null })
   })
 
-  test.each(['HEAD', 'OPTIONS'])('CKI-01 so does a %s', async (method) => {
+  test.each(['HEAD', 'OPTIONS'])('so does a %s', async (method) => {
     const request = createRequest({ method, cookies: { access_token_cookie: ACCESS } })
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('CKI-02 without the cookie the error names it', async () => {
+  test('without the cookie the error names it', async () => {
     const request = createRequest({ cookies: { other: 'x' } })
     const refused = tokens.accessTokenRequired(request)
     await expect(refused).rejects.toBeInstanceOf(MissingTokenError)
@@ -33,7 +33,7 @@ describe('the cookie of each type', () => {
     await expect(tokens.refreshTokenRequired(request)).rejects.toThrow('refresh_token_cookie')
   })
 
-  test('CKI-03 a refresh route reads the refresh cookie only', async () => {
+  test('a refresh route reads the refresh cookie only', async () => {
     const both = { access_token_cookie: ACCESS, refresh_token_cookie: REFRESH }
     await expect(tokens.refreshTokenRequired(createRequest({ cookies: both }))).resolves.toMatchObject({
       type: 'refresh',
@@ -47,7 +47,7 @@ describe('the cookie of each type', () => {
     await expect(tokens.accessTokenRequired(onlyRefresh)).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
   })
 
-  test('CKI-03 a token in the cookie of the other type is refused', async () => {
+  test('a token in the cookie of the other type is refused', async () => {
     const swapped = createRequest({ cookies: { access_token_cookie: REFRESH, refresh_token_cookie: ACCESS } })
     await expect(tokens.accessTokenRequired(swapped)).rejects.toMatchObject({ code: 'ACCESS_TOKEN_REQUIRED' })
     await expect(tokens.refreshTokenRequired(swapped)).rejects.toMatchObject({
@@ -55,7 +55,7 @@ describe('the cookie of each type', () => {
     })
   })
 
-  test('CKI-01 JWT_ACCESS_COOKIE_NAME and JWT_REFRESH_COOKIE_NAME: only the custom names are read', async () => {
+  test('JWT_ACCESS_COOKIE_NAME and JWT_REFRESH_COOKIE_NAME: only the custom names are read', async () => {
     const { tokens } = createManager({
       ...COOKIES,
       JWT_ACCESS_COOKIE_NAME: 'my-access',
@@ -82,7 +82,7 @@ describe('the Cookie header', () => {
     ['after a name that ends like it', 'xc=1; c=v'],
     ['before a name that starts like it', 'c=v; cc=1'],
     ['before a value that looks like it', 'c=v; a=c=x'],
-  ])('CKI-01 a cookie is found %s', (_, header) => {
+  ])('a cookie is found %s', (_, header) => {
     expect(readCookie(header, 'c')).toBe('v')
   })
 
@@ -97,7 +97,7 @@ describe('the Cookie header', () => {
     ['an empty value', 'c='],
     ['a name padded with a no-break space', '\u00a0c=v'],
     ['a name with a no-break space after it', 'c\u00a0=v'],
-  ])('CKI-02 %s is no cookie', (_, header) => {
+  ])('%s is no cookie', (_, header) => {
     expect(readCookie(header, 'c')).toBeNull()
   })
 

@@ -40,21 +40,21 @@ test.each([
   ['without a signature', ACCESS.replace(/[^.]+$/, ''), 'TOKEN_INVALID'],
   ['that is no token', 'x', 'TOKEN_INVALID'],
   ['of the other type', REFRESH, 'ACCESS_TOKEN_REQUIRED'],
-])('CKI-12 the body beside a cookie %s is left alone', async (_, token, code) => {
+])('the body beside a cookie %s is left alone', async (_, token, code) => {
   const view = createView(token)
   await expect(tokens.accessTokenRequired(view)).rejects.toMatchObject({ code })
   await expect(tokens.accessTokenOptional(view)).rejects.toMatchObject({ code })
   expect(view.reads).toBe(0)
 })
 
-test('CKI-12 nor is it read where the request comes from another origin', async () => {
+test('nor is it read where the request comes from another origin', async () => {
   const { tokens } = createManager({ ...FORMS, JWT_CSRF_ORIGINS: ['https://app.example'] })
   const view = createView(ACCESS)
   await expect(tokens.accessTokenRequired(view)).rejects.toMatchObject({ code: 'CSRF_MISMATCH' })
   expect(view.reads).toBe(0)
 })
 
-test('CKI-12 a genuine one has it read once, and what follows is checked after it', async () => {
+test('a genuine one has it read once, and what follows is checked after it', async () => {
   const view = createView(ACCESS)
   await expect(tokens.accessTokenRequired(view)).resolves.toMatchObject({ sub: 'ada' })
   expect(view.reads).toBe(1)
@@ -68,7 +68,7 @@ test('CKI-12 a genuine one has it read once, and what follows is checked after i
   })
 })
 
-test('CKI-12 a refusal after the form is reported once', async () => {
+test('a refusal after the form is reported once', async () => {
   const { tokens } = createManager(FORMS)
   const codes: string[] = []
   tokens.on('rejected', ({ code }) => codes.push(code))
@@ -77,7 +77,7 @@ test('CKI-12 a refusal after the form is reported once', async () => {
   expect(codes).toEqual(['CSRF_MISMATCH'])
 })
 
-test('CKI-05 getTokenFromRequest does not read it: csrf is the header, or null', async () => {
+test('getTokenFromRequest does not read it: csrf is the header, or null', async () => {
   const view = createView(ACCESS)
   await expect(tokens.getTokenFromRequest(view)).resolves.toMatchObject({ token: ACCESS, csrf: null })
   expect(view.reads).toBe(0)

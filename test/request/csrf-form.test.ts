@@ -40,41 +40,41 @@ describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
       ['csrf_token', value],
     ])
 
-  test('CKI-12 JWT_CSRF_CHECK_FORM on: the field supplies the value', async () => {
+  test('JWT_CSRF_CHECK_FORM on: the field supplies the value', async () => {
     const request = post(field(CSRF))
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('CKI-12 JWT_CSRF_CHECK_FORM off, the default: the field is not read', async () => {
+  test('JWT_CSRF_CHECK_FORM off, the default: the field is not read', async () => {
     const { tokens } = createManager({ ...FORMS, JWT_CSRF_CHECK_FORM: undefined })
     await expect(tokens.accessTokenRequired(post(field(CSRF)))).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test('JSN-07 the route can still read the form', async () => {
+  test('the route can still read the form', async () => {
     const request = post(field(CSRF))
     await tokens.accessTokenRequired(request)
     expect((await request.formData()).get('title')).toBe('a form')
   })
 
-  test('CKI-06 CKI-12 a wrong value is a mismatch', async () => {
+  test('a wrong value is a mismatch', async () => {
     for (const value of ['wrong', 'ü🔑', `${CSRF}x`])
       await expect(tokens.accessTokenRequired(post(field(value)))).rejects.toBeInstanceOf(CsrfError)
   })
 
-  test('CKI-12 the header wins over the field', async () => {
+  test('the header wins over the field', async () => {
     const good = post(field('wrong'), { 'x-csrf-token': CSRF })
     await expect(tokens.accessTokenRequired(good)).resolves.toMatchObject({ sub: 'ada' })
     const bad = post(field(CSRF), { 'x-csrf-token': 'wrong' })
     await expect(tokens.accessTokenRequired(bad)).rejects.toBeInstanceOf(CsrfError)
   })
 
-  test('CKI-12 a field that is absent or empty is missing', async () => {
+  test('a field that is absent or empty is missing', async () => {
     const absent = post(encode([['title', 'a form']]))
     await expect(tokens.accessTokenRequired(absent)).rejects.toBeInstanceOf(MissingCsrfTokenError)
     await expect(tokens.accessTokenRequired(post(field('')))).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test('CKI-12 a field sent twice is no string, and refused', async () => {
+  test('a field sent twice is no string, and refused', async () => {
     const twice = encode([
       ['csrf_token', CSRF],
       ['csrf_token', CSRF],
@@ -84,7 +84,7 @@ describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
     })
   })
 
-  test('CKI-12 JWT_ACCESS_CSRF_FIELD_NAME is read for tokens of both types', async () => {
+  test('JWT_ACCESS_CSRF_FIELD_NAME is read for tokens of both types', async () => {
     const { tokens } = createManager({ ...FORMS, JWT_ACCESS_CSRF_FIELD_NAME: '_csrf' })
     const access = (name: string) => tokens.accessTokenRequired(post(encode([[name, CSRF]])))
     const refresh = (name: string) => tokens.refreshTokenRequired(post(encode([[name, csrfOf(REFRESH)]])))
@@ -94,7 +94,7 @@ describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
     await expect(refresh('csrf_token')).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test.each(['__proto__', 'constructor', 'toString'])('CKI-12 a field may be called %s', async (name) => {
+  test.each(['__proto__', 'constructor', 'toString'])('a field may be called %s', async (name) => {
     const { tokens } = createManager({ ...FORMS, JWT_ACCESS_CSRF_FIELD_NAME: name })
     await expect(tokens.accessTokenRequired(post(encode([[name, CSRF]])))).resolves.toMatchObject({
       sub: 'ada',
@@ -105,7 +105,7 @@ describe.each(ENCODINGS)('a CSRF value in a %s form', (_, encode) => {
 })
 
 describe('what is no form field', () => {
-  test('CKI-12 a file under the name is refused', async () => {
+  test('a file under the name is refused', async () => {
     const body = multipart([['csrf_token', new Blob([CSRF], { type: 'text/plain' })]])
     await expect(tokens.accessTokenRequired(post(body))).rejects.toMatchObject({
       code: expect.stringMatching(/^CSRF_/),
@@ -117,18 +117,18 @@ describe('what is no form field', () => {
     ['plain text', 'text/plain', `csrf_token=${CSRF}`],
     ['a malformed multipart body', 'multipart/form-data; boundary=x', `csrf_token=${CSRF}`],
     ['a multipart body without a boundary', 'multipart/form-data', `csrf_token=${CSRF}`],
-  ])('CKI-12 %s supplies no value', async (_, type, body) => {
+  ])('%s supplies no value', async (_, type, body) => {
     const request = post(body, { 'content-type': type })
     await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test('CKI-12 a POST without a body supplies no value', async () => {
+  test('a POST without a body supplies no value', async () => {
     const type = 'application/x-www-form-urlencoded'
     const request = createRequest({ method: 'POST', cookies: COOKIES, headers: { 'content-type': type } })
     await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test('CKI-12 the query string supplies no value', async () => {
+  test('the query string supplies no value', async () => {
     const type = 'application/x-www-form-urlencoded'
     const request = createRequest({
       method: 'POST',
@@ -145,7 +145,7 @@ describe('what is no form field', () => {
     ['an object', { value: CSRF }],
     ['a number', 1],
     ['null', null],
-  ])('CKI-12 %s from a body parser is refused', async (_, value) => {
+  ])('%s from a body parser is refused', async (_, value) => {
     const request = {
       method: 'POST',
       headers: {
@@ -159,12 +159,12 @@ describe('what is no form field', () => {
     })
   })
 
-  test('CKI-14 the error names the field where one is read', async () => {
+  test('the error names the field where one is read', async () => {
     await expect(tokens.accessTokenRequired(post(urlencoded([])))).rejects.toThrow('csrf_token')
   })
 })
 
-test('CKI-12 a form that repeats one field a hundred thousand times is read in one pass', async () => {
+test('a form that repeats one field a hundred thousand times is read in one pass', async () => {
   const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', JWT_CSRF_CHECK_FORM: true })
   const token = tokens.createAccessToken({ uid: 'u' })
   const request = new Request('http://x/', {

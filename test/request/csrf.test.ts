@@ -17,7 +17,7 @@ const withCsrf = (csrf?: string, method = 'POST', header = 'x-csrf-token'): Requ
 
 describe('a cookie token on a method that changes something', () => {
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'patch'])(
-    'CKI-05 CKI-14 a %s needs the CSRF value, and passes with it',
+    'a %s needs the CSRF value, and passes with it',
     async (method) => {
       const refused = tokens.accessTokenRequired(withCsrf(undefined, method))
       await expect(refused).rejects.toBeInstanceOf(MissingCsrfTokenError)
@@ -26,7 +26,7 @@ describe('a cookie token on a method that changes something', () => {
     },
   )
 
-  test('CKI-05 the RequestToken holds the value that was sent', async () => {
+  test('the RequestToken holds the value that was sent', async () => {
     await expect(tokens.getTokenFromRequest(withCsrf('anything'))).resolves.toMatchObject({
       token: ACCESS,
       location: 'cookies',
@@ -44,7 +44,7 @@ describe('a cookie token on a method that changes something', () => {
     ['not ASCII, of the same length', 'é'.repeat(CSRF.length)],
     ['not ASCII, of as many UTF-8 bytes', 'é'.repeat(CSRF.length / 2)],
     ['the token itself', ACCESS],
-  ])('CKI-06 CKI-07 a value %s is a mismatch', async (_, value) => {
+  ])('a value %s is a mismatch', async (_, value) => {
     const refused = tokens.accessTokenRequired(withCsrf(value))
     await expect(refused).rejects.toBeInstanceOf(CsrfError)
     await expect(refused).rejects.toMatchObject({ code: 'CSRF_MISMATCH' })
@@ -54,16 +54,16 @@ describe('a cookie token on a method that changes something', () => {
     ['beyond Latin-1, of the same length', '🔑'.repeat(CSRF.length / 2)],
     ['a lone surrogate', '\ud800'.repeat(CSRF.length)],
     ['a list of two', [CSRF, CSRF]],
-  ])('CKI-07 in a plain object: a value %s is a mismatch', async (_, value) => {
+  ])('in a plain object: a value %s is a mismatch', async (_, value) => {
     const headers = { cookie: `access_token_cookie=${ACCESS}`, 'X-CSRF-TOKEN': value }
     await expect(tokens.accessTokenRequired({ method: 'POST', headers })).rejects.toBeInstanceOf(CsrfError)
   })
 
-  test('CKI-07 an empty value counts as none', async () => {
+  test('an empty value counts as none', async () => {
     await expect(tokens.accessTokenRequired(withCsrf(''))).rejects.toMatchObject({ code: 'CSRF_MISSING' })
   })
 
-  test('CKI-06 a CSRF cookie is no proof: the value must be the one signed into the token', async () => {
+  test('a CSRF cookie is no proof: the value must be the one signed into the token', async () => {
     const planted = { ...BOTH, csrf_access_token: 'planted' }
     const request = createRequest({
       method: 'POST',
@@ -75,7 +75,7 @@ describe('a cookie token on a method that changes something', () => {
     await expect(tokens.accessTokenRequired(cookieOnly)).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test('CKI-08 of tokens that are made alone, the value of one type is refused on the other', async () => {
+  test('of tokens that are made alone, the value of one type is refused on the other', async () => {
     await expect(tokens.refreshTokenRequired(withCsrf(CSRF))).rejects.toBeInstanceOf(CsrfError)
     await expect(tokens.accessTokenRequired(withCsrf(csrfOf(REFRESH)))).rejects.toBeInstanceOf(CsrfError)
     await expect(tokens.refreshTokenRequired(withCsrf(csrfOf(REFRESH)))).resolves.toMatchObject({
@@ -83,7 +83,7 @@ describe('a cookie token on a method that changes something', () => {
     })
   })
 
-  test('CKI-17 a token without a CSRF claim is refused', async () => {
+  test('a token without a CSRF claim is refused', async () => {
     const headersOnly = createManager().tokens.createAccessToken({ uid: 'ada' })
     expect(csrfOf(headersOnly)).toBeUndefined()
     const cookies = { access_token_cookie: headersOnly }
@@ -98,7 +98,7 @@ describe('a cookie token on a method that changes something', () => {
     })
   })
 
-  test('CKI-05 a token of either type needs its own value', async () => {
+  test('a token of either type needs its own value', async () => {
     const cookies = { refresh_token_cookie: REFRESH }
     const send = (csrf: string) =>
       tokens.tokenRequired(createRequest({ method: 'POST', cookies, headers: { 'x-csrf-token': csrf } }))
@@ -108,7 +108,7 @@ describe('a cookie token on a method that changes something', () => {
 })
 
 describe('where the value is not needed', () => {
-  test('CKI-13 a token in a header needs none', async () => {
+  test('a token in a header needs none', async () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
     const request = createRequest({
       method: 'POST',
@@ -118,19 +118,19 @@ describe('where the value is not needed', () => {
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('CKI-09 JWT_COOKIE_CSRF_PROTECT off: the cookie alone passes', async () => {
+  test('JWT_COOKIE_CSRF_PROTECT off: the cookie alone passes', async () => {
     const { tokens } = createManager({ ...COOKIES, JWT_COOKIE_CSRF_PROTECT: false })
     await expect(tokens.accessTokenRequired(withCsrf())).resolves.toMatchObject({ sub: 'ada' })
     expect(csrfOf(tokens.createAccessToken({ uid: 'ada' }))).toBeUndefined()
   })
 
-  test('CKI-09 a route may leave the check out', async () => {
+  test('a route may leave the check out', async () => {
     await expect(tokens.require({ csrf: false })(withCsrf())).resolves.toMatchObject({ sub: 'ada' })
     await expect(tokens.require({ csrf: true })(withCsrf())).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
   test.each([[['GET', 'DELETE']], [['get', 'delete']]])(
-    'CKI-05 JWT_CSRF_METHODS %j: those methods need it and no others',
+    'JWT_CSRF_METHODS %j: those methods need it and no others',
     async (methods) => {
       const { tokens } = createManager({ ...COOKIES, JWT_CSRF_METHODS: methods })
       for (const method of ['GET', 'DELETE'])
@@ -146,7 +146,7 @@ describe('where the value is not needed', () => {
 })
 
 describe('what the client sees', () => {
-  test('CKI-14 a cookie without its CSRF value does not fall through to later locations', async () => {
+  test('a cookie without its CSRF value does not fall through to later locations', async () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: ['cookies', 'headers'] })
     const request = createRequest({
       method: 'POST',
@@ -156,18 +156,18 @@ describe('what the client sees', () => {
     await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingCsrfTokenError)
   })
 
-  test('CKI-14 the error names the header that is expected', async () => {
+  test('the error names the header that is expected', async () => {
     await expect(tokens.accessTokenRequired(withCsrf())).rejects.toThrow('X-CSRF-TOKEN')
   })
 
-  test('CKI-15 an optional POST: no cookie is anonymous, a cookie without the value is refused', async () => {
+  test('an optional POST: no cookie is anonymous, a cookie without the value is refused', async () => {
     await expect(tokens.accessTokenOptional(createRequest({ method: 'POST' }))).resolves.toBeNull()
     await expect(tokens.accessTokenOptional(withCsrf())).rejects.toBeInstanceOf(MissingCsrfTokenError)
     await expect(tokens.accessTokenOptional(withCsrf('wrong'))).rejects.toBeInstanceOf(CsrfError)
     await expect(tokens.accessTokenOptional(withCsrf(CSRF))).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('CKI-06 a bad token is reported as such before its CSRF value is looked at', async () => {
+  test('a bad token is reported as such before its CSRF value is looked at', async () => {
     const request = createRequest({ method: 'POST', cookies: { access_token_cookie: `${ACCESS}x` } })
     await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({
       code: expect.stringMatching(/^TOKEN_/),
@@ -176,7 +176,7 @@ describe('what the client sees', () => {
 })
 
 describe('a custom header name', () => {
-  test('CKI-11 JWT_ACCESS_CSRF_HEADER_NAME is read for tokens of both types', async () => {
+  test('JWT_ACCESS_CSRF_HEADER_NAME is read for tokens of both types', async () => {
     const { tokens } = createManager({ ...COOKIES, JWT_ACCESS_CSRF_HEADER_NAME: 'X-My-Csrf' })
     const access = (header: string) => tokens.accessTokenRequired(withCsrf(CSRF, 'POST', header))
     const refresh = (header: string) => tokens.refreshTokenRequired(withCsrf(csrfOf(REFRESH), 'POST', header))

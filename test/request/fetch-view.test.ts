@@ -13,7 +13,7 @@ const jsonOfSize = (bytes: number): string => {
 }
 
 describe('the body afterwards', () => {
-  test('JSN-07 the route can read it, after any number of checks', async () => {
+  test('the route can read it, after any number of checks', async () => {
     const request = createJsonRequest({ access_token: TOKEN, title: 'x' })
     await tokens.accessTokenRequired(request)
     await tokens.accessTokenOptional(request)
@@ -21,25 +21,25 @@ describe('the body afterwards', () => {
     await expect(request.json()).resolves.toEqual({ access_token: TOKEN, title: 'x' })
   })
 
-  test('JSN-07 the route can read it after a refusal', async () => {
+  test('the route can read it after a refusal', async () => {
     const request = createJsonRequest({ title: 'x' })
     await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
     await expect(request.json()).resolves.toEqual({ title: 'x' })
   })
 
-  test('JSN-07 a malformed body has no token and stays as it is', async () => {
+  test('a malformed body has no token and stays as it is', async () => {
     const request = createJsonRequest('{"access_token":')
     await expect(tokens.getTokenFromRequest(request)).resolves.toBeNull()
     await expect(request.text()).resolves.toBe('{"access_token":')
   })
 
-  test('JSN-07 a body of another content type is not touched', async () => {
+  test('a body of another content type is not touched', async () => {
     const request = createJsonRequest({ access_token: TOKEN }, 'text/plain')
     await expect(tokens.getTokenFromRequest(request)).resolves.toBeNull()
     await expect(request.text()).resolves.toBe(JSON.stringify({ access_token: TOKEN }))
   })
 
-  test('JSN-07 a dependency that ran before the route read the body still answers afterwards', async () => {
+  test('a dependency that ran before the route read the body still answers afterwards', async () => {
     const request = createJsonRequest({ access_token: TOKEN })
     await tokens.getTokenFromRequest(request)
     await request.text()
@@ -48,7 +48,7 @@ describe('the body afterwards', () => {
 })
 
 describe('the body before', () => {
-  test('JSN-01 a body that was read already has no token for us', async () => {
+  test('a body that was read already has no token for us', async () => {
     const request = createJsonRequest({ access_token: TOKEN })
     await request.text()
     expect(request.bodyUsed).toBe(true)
@@ -56,7 +56,7 @@ describe('the body before', () => {
     await expect(tokens.accessTokenRequired(request)).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
   })
 
-  test('JSN-01 a body that someone else is about to read has no token for us', async () => {
+  test('a body that someone else is about to read has no token for us', async () => {
     const request = createJsonRequest({ access_token: TOKEN })
     const reader = request.body?.getReader()
     expect(request.bodyUsed).toBe(false)
@@ -64,12 +64,12 @@ describe('the body before', () => {
     reader?.releaseLock()
   })
 
-  test('JSN-01 a request that only says it has a JSON body', async () => {
+  test('a request that only says it has a JSON body', async () => {
     const request = createRequest({ headers: { 'content-type': 'application/json' } })
     await expect(tokens.getTokenFromRequest(request)).resolves.toBeNull()
   })
 
-  test('JSN-01 JSN-07 a streamed body without a length is read, and readable afterwards', async () => {
+  test('a streamed body without a length is read, and readable afterwards', async () => {
     const text = JSON.stringify({ access_token: TOKEN })
     const body = new Blob([text.slice(0, 7), text.slice(7)]).stream()
     const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body, duplex: 'half' }
@@ -78,7 +78,7 @@ describe('the body before', () => {
     await expect(request.text()).resolves.toBe(text)
   })
 
-  test('JSN-01 a character cut in two by the stream is whole again', async () => {
+  test('a character cut in two by the stream is whole again', async () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'json', JWT_JSON_KEY: 'schlüssel' })
     const bytes = Buffer.from('{"schlüssel":"T"}')
     const at = bytes.indexOf(0xc3) + 1
@@ -96,13 +96,13 @@ describe('the body before', () => {
 })
 
 describe('a large body', () => {
-  test('JSN-01 one of 1 MiB is read', async () => {
+  test('one of 1 MiB is read', async () => {
     const request = createJsonRequest(jsonOfSize(MEBIBYTE))
     await expect(tokens.getTokenFromRequest(request)).resolves.toMatchObject({ token: TOKEN })
   })
 
   // Cancelling one branch of a tee settles only when the other is cancelled too: waiting for it waits for ever.
-  test('JSN-07 a larger one is left to the route, whole', { timeout: 5000 }, async () => {
+  test('a larger one is left to the route, whole', { timeout: 5000 }, async () => {
     const text = jsonOfSize(MEBIBYTE + 1)
     const request = createJsonRequest(text)
     await expect(tokens.getTokenFromRequest(request)).resolves.toBeNull()

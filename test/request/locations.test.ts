@@ -11,20 +11,20 @@ describe('the query string', () => {
   const ACCESS = tokens.createAccessToken({ uid: 'ada' })
   const at = (path: string): Request => createRequest({ path })
 
-  test('QRY-01 ?token= yields the location query', async () => {
+  test('?token= yields the location query', async () => {
     const found = await tokens.getTokenFromRequest(at(`/?token=${ACCESS}`))
     expect({ ...found }).toEqual({ token: ACCESS, type: 'access', location: 'query', csrf: null })
     await expect(tokens.accessTokenRequired(at(`/?token=${ACCESS}`))).resolves.toMatchObject({ sub: 'ada' })
   })
 
   test.each(['/?a=1&token=T&b=2', '/?token=T#token=U', '/?%74oken=T', '/?x=?&token=T'])(
-    'QRY-01 the parameter is found in %s',
+    'the parameter is found in %s',
     async (path) => {
       await expect(tokens.getTokenFromRequest(at(path))).resolves.toMatchObject({ token: 'T' })
     },
   )
 
-  test('QRY-01 the path and query that a Node server gets are read too', async () => {
+  test('the path and query that a Node server gets are read too', async () => {
     const found = await tokens.getTokenFromRequest({ url: '/me?token=T', headers: {} })
     expect(found).toMatchObject({ token: 'T', location: 'query' })
   })
@@ -39,30 +39,30 @@ describe('the query string', () => {
     '/?a=token=T',
     '/token=T',
     '/#?token=T',
-  ])('QRY-02 there is none in %s', async (path) => {
+  ])('there is none in %s', async (path) => {
     await expect(tokens.getTokenFromRequest({ url: path, headers: {} })).resolves.toBeNull()
     await expect(tokens.accessTokenRequired({ url: path, headers: {} })).rejects.toBeInstanceOf(
       MissingTokenError,
     )
   })
 
-  test('QRY-02 JWT_QUERY_STRING_NAME: the custom name is read and the default one ignored', async () => {
+  test('JWT_QUERY_STRING_NAME: the custom name is read and the default one ignored', async () => {
     const custom = manager({ JWT_TOKEN_LOCATION: 'query', JWT_QUERY_STRING_NAME: 'jwt' })
     await expect(custom.getTokenFromRequest(at('/?jwt=T&token=U'))).resolves.toMatchObject({ token: 'T' })
     await expect(custom.getTokenFromRequest(at('/?token=U'))).resolves.toBeNull()
   })
 
-  test('QRY-02 the query is not read unless it is configured', async () => {
+  test('the query is not read unless it is configured', async () => {
     await expect(manager({}).getTokenFromRequest(at(`/?token=${ACCESS}`))).resolves.toBeNull()
   })
 
-  test('QRY-03 a refresh token in the query passes a refresh route', async () => {
+  test('a refresh token in the query passes a refresh route', async () => {
     const request = at(`/?token=${tokens.createRefreshToken({ uid: 'ada' })}`)
     await expect(tokens.refreshTokenRequired(request)).resolves.toMatchObject({ type: 'refresh' })
   })
 
   test.each(['T&token=U', 'T&token=T', 'T&token=', '&token=T'])(
-    'QRY-01 a parameter sent twice is refused: ?token=%s',
+    'a parameter sent twice is refused: ?token=%s',
     async (rest) => {
       await expect(tokens.getTokenFromRequest(at(`/?token=${rest}`))).rejects.toBeInstanceOf(TokenDecodeError)
     },
@@ -76,14 +76,14 @@ describe('the JSON body', () => {
   const find = (body: unknown, contentType?: string) =>
     tokens.getTokenFromRequest(createJsonRequest(body, contentType))
 
-  test('JSN-01 access_token yields the location json, and needs no CSRF value', async () => {
+  test('access_token yields the location json, and needs no CSRF value', async () => {
     const request = createJsonRequest({ access_token: ACCESS })
     const found = await tokens.getTokenFromRequest(request)
     expect({ ...found }).toEqual({ token: ACCESS, type: 'access', location: 'json', csrf: null })
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('JSN-02 refresh_token is used for refresh reads, access_token is not', async () => {
+  test('refresh_token is used for refresh reads, access_token is not', async () => {
     const both = { access_token: ACCESS, refresh_token: REFRESH }
     await expect(tokens.refreshTokenRequired(createJsonRequest(both))).resolves.toMatchObject({
       type: 'refresh',
@@ -99,7 +99,7 @@ describe('the JSON body', () => {
     'application/jsonp',
     'json',
     '',
-  ])('JSN-03 the content type %j is not JSON', async (type) => {
+  ])('the content type %j is not JSON', async (type) => {
     await expect(find({ access_token: ACCESS }, type)).resolves.toBeNull()
     const request = createJsonRequest({ access_token: ACCESS }, type)
     await expect(tokens.accessTokenRequired(request)).rejects.toBeInstanceOf(MissingTokenError)
@@ -111,11 +111,11 @@ describe('the JSON body', () => {
     'Application/JSON',
     ' application/json ; x=y',
     'application/vnd.api+json',
-  ])('JSN-04 the content type %j is JSON', async (type) => {
+  ])('the content type %j is JSON', async (type) => {
     await expect(find({ access_token: ACCESS }, type)).resolves.toMatchObject({ token: ACCESS })
   })
 
-  test('JSN-06 JWT_JSON_KEY and JWT_REFRESH_JSON_KEY: only the custom keys are read', async () => {
+  test('JWT_JSON_KEY and JWT_REFRESH_JSON_KEY: only the custom keys are read', async () => {
     const custom = manager({ JWT_TOKEN_LOCATION: 'json', JWT_JSON_KEY: 'a', JWT_REFRESH_JSON_KEY: 'r' })
     const named = createJsonRequest({ a: ACCESS, r: REFRESH })
     await expect(custom.accessTokenRequired(named)).resolves.toMatchObject({ type: 'access' })
@@ -126,7 +126,7 @@ describe('the JSON body', () => {
   })
 
   test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
-    'JSN-06 the key may be %s, and is then only what the body says',
+    'the key may be %s, and is then only what the body says',
     async (key) => {
       const custom = manager({ JWT_TOKEN_LOCATION: 'json', JWT_JSON_KEY: key })
       const found = await custom.getTokenFromRequest(createJsonRequest(`{"${key}":"T"}`))
@@ -136,7 +136,7 @@ describe('the JSON body', () => {
   )
 
   test.each([42, 0, true, false, ['T'], { token: 'T' }, {}, []])(
-    'JSN-01 a token that is %j is refused',
+    'a token that is %j is refused',
     async (value) => {
       await expect(find({ access_token: value })).rejects.toBeInstanceOf(TokenDecodeError)
     },
@@ -154,7 +154,7 @@ describe('the JSON body', () => {
     ['in an empty body', ''],
     ['in a malformed body', `{"access_token":"${ACCESS}"`],
     ['in a prototype', `{"__proto__":{"access_token":"${ACCESS}"}}`],
-  ])('JSN-01 a token %s is absent', async (_, body) => {
+  ])('a token %s is absent', async (_, body) => {
     await expect(find(body)).resolves.toBeNull()
   })
 })

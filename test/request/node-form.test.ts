@@ -37,7 +37,7 @@ const multipartOf = (name: string, value: string): string =>
   ].join('\r\n')
 
 describe('a form sent to a Node server', () => {
-  test('CKI-12 JSN-07 a urlencoded field supplies the CSRF value, and the route has the form', async () => {
+  test('a urlencoded field supplies the CSRF value, and the route has the form', async () => {
     const [payload, body] = await post(
       URLENCODED,
       `title=a+form&csrf_token=${csrfOf(TOKEN)}`,
@@ -47,7 +47,7 @@ describe('a form sent to a Node server', () => {
     expect(body).toBe(`title=a+form&csrf_token=${csrfOf(TOKEN)}`)
   })
 
-  test('CKI-06 CKI-12 a wrong urlencoded field is a mismatch, an absent one is missing', async () => {
+  test('a wrong urlencoded field is a mismatch, an absent one is missing', async () => {
     await expect(post(URLENCODED, 'csrf_token=wrong', tokens.accessTokenRequired)).rejects.toBeInstanceOf(
       CsrfError,
     )
@@ -56,14 +56,14 @@ describe('a form sent to a Node server', () => {
     )
   })
 
-  test('CKI-12 a urlencoded field sent twice is refused', async () => {
+  test('a urlencoded field sent twice is refused', async () => {
     const twice = `csrf_token=${csrfOf(TOKEN)}&csrf_token=${csrfOf(TOKEN)}`
     await expect(post(URLENCODED, twice, tokens.accessTokenRequired)).rejects.toMatchObject({
       code: expect.stringMatching(/^CSRF_/),
     })
   })
 
-  test.each([URLENCODED, MULTIPART])('CKI-12 a field that a parser of %s has read is used', async (type) => {
+  test.each([URLENCODED, MULTIPART])('a field that a parser of %s has read is used', async (type) => {
     const payload = await post(type, multipartOf('csrf_token', csrfOf(TOKEN)), async (request) => {
       await readBodyAsRoute(request)
       request.body = { csrf_token: csrfOf(TOKEN) }
@@ -73,7 +73,7 @@ describe('a form sent to a Node server', () => {
   })
 
   // Parsed or not, the form must survive: a parser for uploads (multer, busboy) runs in the route, after us.
-  test('JSN-07 the route still has a multipart form that nobody has parsed', async () => {
+  test('the route still has a multipart form that nobody has parsed', async () => {
     const sent = multipartOf('csrf_token', csrfOf(TOKEN))
     const body = await post(MULTIPART, sent, async (request) => {
       await tokens.accessTokenRequired(request).catch(() => null)
@@ -84,7 +84,7 @@ describe('a form sent to a Node server', () => {
     expect(title).toBe('a form')
   })
 
-  test('CKI-12 a multipart body is not read as if it were urlencoded', async () => {
+  test('a multipart body is not read as if it were urlencoded', async () => {
     const disguised = multipartOf('title', `&csrf_token=${csrfOf(TOKEN)}&`)
     await expect(post(MULTIPART, disguised, tokens.accessTokenRequired)).rejects.toBeInstanceOf(
       MissingCsrfTokenError,

@@ -28,13 +28,13 @@ function withTokens(places: Partial<Record<TokenLocation, string>>): Request {
 }
 
 describe('several locations', () => {
-  test.each(ALL)('LOC-01 with all four configured a token in %s is found and passes', async (location) => {
+  test.each(ALL)('with all four configured a token in %s is found and passes', async (location) => {
     const request = withTokens({ [location]: ACCESS })
     await expect(tokens.getTokenFromRequest(request)).resolves.toMatchObject({ token: ACCESS, location })
     await expect(tokens.accessTokenRequired(request)).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test.each(ALL)('LOC-01 JWT_TOKEN_LOCATION %s: the other three are not read', async (location) => {
+  test.each(ALL)('JWT_TOKEN_LOCATION %s: the other three are not read', async (location) => {
     const only = manager({ JWT_TOKEN_LOCATION: location })
     const everywhere = { headers: 'H', cookies: 'C', json: 'J', query: 'Q' }
     const found = await only.getTokenFromRequest(withTokens(everywhere))
@@ -48,7 +48,7 @@ describe('several locations', () => {
     [['cookies', 'headers'], 'C'],
     [['json', 'query', 'headers'], 'J'],
     [['query', 'json', 'cookies', 'headers'], 'Q'],
-  ] as const)('LOC-02 with tokens everywhere the first of %j wins', async (locations, token) => {
+  ] as const)('with tokens everywhere the first of %j wins', async (locations, token) => {
     const request = withTokens({ headers: 'H', cookies: 'C', json: 'J', query: 'Q' })
     const found = await manager({ JWT_TOKEN_LOCATION: locations }).getTokenFromRequest(request)
     expect(found).toMatchObject({ token, location: locations[0] })
@@ -58,7 +58,7 @@ describe('several locations', () => {
     ['headers', { headers: 'bad', cookies: ACCESS, json: ACCESS, query: ACCESS }],
     ['cookies', { cookies: 'bad', json: ACCESS, query: ACCESS }],
     ['json', { json: 'bad', query: ACCESS }],
-  ])('LOC-06 a bad token in %s is an error although a later location has a good one', async (_, places) => {
+  ])('a bad token in %s is an error although a later location has a good one', async (_, places) => {
     await expect(tokens.accessTokenRequired(withTokens(places))).rejects.toMatchObject({
       code: 'TOKEN_INVALID',
     })
@@ -67,7 +67,7 @@ describe('several locations', () => {
     })
   })
 
-  test('LOC-06 so is one that expired or has the wrong type', async () => {
+  test('so is one that expired or has the wrong type', async () => {
     const { tokens, clock } = createManager({ JWT_TOKEN_LOCATION: ['headers', 'query'] })
     const old = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: '1m' })
     clock.seconds += 60
@@ -84,14 +84,14 @@ describe('several locations', () => {
 describe('locations of one call or route', () => {
   const request = () => withTokens({ headers: 'H', cookies: 'C', json: 'J', query: 'Q' })
 
-  test('LOC-03 replace the configured order', async () => {
+  test('replace the configured order', async () => {
     const options = { locations: ['query', 'headers'] } as const
     await expect(tokens.getTokenFromRequest(request(), options)).resolves.toMatchObject({ token: 'Q' })
     const route = tokens.require({ locations: ['json', 'headers'] })
     await expect(route(withTokens({ headers: 'bad', json: ACCESS }))).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('LOC-03 replace the configured set', async () => {
+  test('replace the configured set', async () => {
     const headersOnly = manager({})
     const options = { locations: ['query'] } as const
     await expect(headersOnly.getTokenFromRequest(request(), options)).resolves.toMatchObject({ token: 'Q' })
@@ -100,14 +100,14 @@ describe('locations of one call or route', () => {
     await expect(route(withTokens({ headers: ACCESS }))).rejects.toBeInstanceOf(MissingTokenError)
   })
 
-  test('LOC-03 hold for refresh tokens too', async () => {
+  test('hold for refresh tokens too', async () => {
     const route = manager({}).require({ type: 'refresh', locations: ['query'] })
     await expect(route(createRequest({ path: `/?token=${REFRESH}` }))).resolves.toMatchObject({
       type: 'refresh',
     })
   })
 
-  test('LOC-04 a route restricted to headers refuses a cookie token, and the reverse', async () => {
+  test('a route restricted to headers refuses a cookie token, and the reverse', async () => {
     const inHeader = withTokens({ headers: ACCESS })
     const inCookie = withTokens({ cookies: ACCESS })
     const headers = tokens.require({ locations: ['headers'] })
@@ -118,7 +118,7 @@ describe('locations of one call or route', () => {
     await expect(cookies(inHeader)).rejects.toMatchObject({ code: 'TOKEN_MISSING' })
   })
 
-  test('LOC-08 an empty list finds nothing', async () => {
+  test('an empty list finds nothing', async () => {
     await expect(tokens.getTokenFromRequest(request(), { locations: [] })).resolves.toBeNull()
     await expect(tokens.require({ locations: [] })(request())).rejects.toBeInstanceOf(MissingTokenError)
     await expect(tokens.require({ locations: [], optional: true })(request())).resolves.toBeNull()
@@ -126,7 +126,7 @@ describe('locations of one call or route', () => {
 })
 
 describe('the error for no token', () => {
-  test('LOC-07 names every place that was tried, by its configured name', async () => {
+  test('names every place that was tried, by its configured name', async () => {
     const custom = manager({
       JWT_TOKEN_LOCATION: ALL,
       JWT_HEADER_NAME: 'X-My-Header',
@@ -139,13 +139,13 @@ describe('the error for no token', () => {
       await expect(refused).rejects.toThrow(name)
   })
 
-  test('LOC-07 names no place that was not', async () => {
+  test('names no place that was not', async () => {
     const refused = tokens.require({ locations: ['query'] })(createRequest())
     await expect(refused).rejects.toThrow('query')
     await expect(refused).rejects.not.toThrow(/header|cookie|json/i)
   })
 
-  test('LOC-07 names the places of both types where either would do', async () => {
+  test('names the places of both types where either would do', async () => {
     const refused = tokens.tokenRequired(createRequest())
     for (const name of ['access_token_cookie', 'refresh_token_cookie', 'refresh_token of'])
       await expect(refused).rejects.toThrow(name)
@@ -153,14 +153,14 @@ describe('the error for no token', () => {
 })
 
 describe('refresh tokens', () => {
-  test('LOC-09 headers alone serve refresh routes too', async () => {
+  test('headers alone serve refresh routes too', async () => {
     const headersOnly = manager({})
     await expect(headersOnly.refreshTokenRequired(withBearer(REFRESH))).resolves.toMatchObject({
       type: 'refresh',
     })
   })
 
-  test('LOC-09 JWT_REFRESH_TOKEN_LOCATION: refresh tokens are looked for there and nowhere else', async () => {
+  test('JWT_REFRESH_TOKEN_LOCATION: refresh tokens are looked for there and nowhere else', async () => {
     const split = manager({ JWT_TOKEN_LOCATION: 'headers', JWT_REFRESH_TOKEN_LOCATION: ['query'] })
     const inQuery = (token: string) => createRequest({ path: `/?token=${token}` })
     await expect(split.refreshTokenRequired(inQuery(REFRESH))).resolves.toMatchObject({ type: 'refresh' })

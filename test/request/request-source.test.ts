@@ -22,38 +22,38 @@ const SOURCES: readonly [kind: string, create: () => RequestSource][] = [
 ]
 
 describe('what a dependency can be called with', () => {
-  test.each(SOURCES)('HDR-01 %s', async (_, create) => {
+  test.each(SOURCES)('%s', async (_, create) => {
     const found = await tokens.getTokenFromRequest(create())
     expect(found).toMatchObject({ token: TOKEN, location: 'headers' })
     await expect(tokens.accessTokenRequired(create())).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('HDR-01 a Node request', async () => {
+  test('a Node request', async () => {
     const text = toHttpText('GET /', [['Authorization', `Bearer ${TOKEN}`]])
     await expect(receive(text, tokens.accessTokenRequired)).resolves.toMatchObject({ sub: 'ada' })
   })
 
   test.each(['authorization', 'Authorization', 'AUTHORIZATION', 'aUtHoRiZaTiOn'])(
-    'HDR-01 a plain object that spells the header %s',
+    'a plain object that spells the header %s',
     async (name) => {
       const request = { headers: { [name]: `Bearer ${TOKEN}` } }
       await expect(tokens.getTokenFromRequest(request)).resolves.toMatchObject({ token: TOKEN })
     },
   )
 
-  test('HDR-01 a plain object without a prototype', async () => {
+  test('a plain object without a prototype', async () => {
     const headers = Object.assign(Object.create(null), { authorization: `Bearer ${TOKEN}` })
     await expect(tokens.getTokenFromRequest({ headers })).resolves.toMatchObject({ token: TOKEN })
   })
 
-  test('HDR-12 a plain object with a list of two bearer credentials is refused', async () => {
+  test('a plain object with a list of two bearer credentials is refused', async () => {
     const one = { headers: { authorization: [`Bearer ${TOKEN}`] } }
     await expect(tokens.getTokenFromRequest(one)).resolves.toMatchObject({ token: TOKEN })
     const two = { headers: { authorization: [`Bearer ${TOKEN}`, `Bearer ${TOKEN}`] } }
     await expect(tokens.getTokenFromRequest(two)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
   })
 
-  test('CKI-01 a plain object with a list of cookie headers', async () => {
+  test('a plain object with a list of cookie headers', async () => {
     const cookies = createManager({ JWT_TOKEN_LOCATION: 'cookies' }).tokens
     const request = { headers: { Cookie: ['a=1', `access_token_cookie=${TOKEN}`] } }
     await expect(cookies.getTokenFromRequest(request)).resolves.toMatchObject({ token: TOKEN })
@@ -63,13 +63,13 @@ describe('what a dependency can be called with', () => {
     ['parsed', { access_token: 'T' }],
     ['as text', '{"access_token":"T"}'],
     ['as bytes', Buffer.from('{"access_token":"T"}')],
-  ])('JSN-01 a plain object with a body, %s', async (_, body) => {
+  ])('a plain object with a body, %s', async (_, body) => {
     const json = createManager({ JWT_TOKEN_LOCATION: 'json' }).tokens
     const request = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }
     await expect(json.getTokenFromRequest(request)).resolves.toMatchObject({ token: 'T', location: 'json' })
   })
 
-  test('JSN-03 a plain object with a body of another content type', async () => {
+  test('a plain object with a body of another content type', async () => {
     const json = createManager({ JWT_TOKEN_LOCATION: 'json' }).tokens
     const request = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: { access_token: 'T' } }
     await expect(json.getTokenFromRequest(request)).resolves.toBeNull()
@@ -111,7 +111,7 @@ describe('the view of a request', () => {
     expect(toRequestView(view)).toBe(view)
   })
 
-  test('CKI-17 a request that says no method counts as unsafe, so a cookie token needs its CSRF value', async () => {
+  test('a request that says no method counts as unsafe, so a cookie token needs its CSRF value', async () => {
     expect(toRequestView({ headers: {} })).toMatchObject({ method: '', url: '/' })
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
     const cookie = `access_token_cookie=${tokens.createAccessToken({ uid: 'u' })}`
@@ -121,7 +121,7 @@ describe('the view of a request', () => {
     expect((await tokens.accessTokenRequired({ method: 'GET', headers: { cookie } })).sub).toBe('u')
   })
 
-  test('HDR-12 one header in two spellings of its name is two credentials', async () => {
+  test('one header in two spellings of its name is two credentials', async () => {
     const { tokens } = createManager()
     const headers = { Authorization: 'Bearer a', authorization: 'Bearer b' }
     await expect(tokens.getTokenFromRequest({ headers })).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
@@ -194,7 +194,7 @@ describe('results are remembered per request', () => {
     })
   })
 
-  test('JSN-07 several readers share one body', async () => {
+  test('several readers share one body', async () => {
     const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'json' })
     const request = createJsonRequest({ access_token: TOKEN })
     const [found, payload] = await Promise.all([

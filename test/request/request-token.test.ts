@@ -5,11 +5,11 @@ import { RequestToken } from '../../packages/tokenlib/src/index.js'
 
 const found = new RequestToken('the-token', 'access', 'cookies', 'the-csrf')
 
-test('HDR-01 a RequestToken has the four fields of the specification', () => {
+test('a RequestToken has the four fields of the specification', () => {
   expect({ ...found }).toEqual({ token: 'the-token', type: 'access', location: 'cookies', csrf: 'the-csrf' })
 })
 
-test('HDR-01 without a CSRF value the field is null', () => {
+test('without a CSRF value the field is null', () => {
   expect(new RequestToken('t', 'refresh', 'headers').csrf).toBeNull()
   expect(JSON.parse(JSON.stringify(new RequestToken('t', 'refresh', 'headers')))).toMatchObject({
     csrf: null,
@@ -30,7 +30,7 @@ test.each([
   ['inspected inside another object', inspect({ a: { b: found } })],
   ['formatted', inspect([found], { depth: null, showHidden: true })],
   ['serialised', JSON.stringify({ found })],
-])('ERR-10 a RequestToken %s shows neither token nor CSRF value', (_, text) => {
+])('a RequestToken %s shows neither token nor CSRF value', (_, text) => {
   expect(text).not.toContain('the-token')
   expect(text).not.toContain('the-csrf')
   expect(text).toContain('cookies')

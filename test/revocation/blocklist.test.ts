@@ -7,7 +7,7 @@ import {
 } from '../../packages/tokenlib/src/index.js'
 import { createManager } from '../helpers/manager.js'
 
-test('REV-07 a call registers the function and returns it; a second call replaces the first', async () => {
+test('a call registers the function and returns it; a second call replaces the first', async () => {
   const { tokens } = createManager()
   const token = tokens.createAccessToken({ uid: 'u' })
   const never = () => false
@@ -18,7 +18,7 @@ test('REV-07 a call registers the function and returns it; a second call replace
   await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevokedTokenError)
 })
 
-test('REV-11 the alias registers the same callback', async () => {
+test('the alias registers the same callback', async () => {
   const { tokens } = createManager()
   tokens.setTokenBlocklist(() => true)
   await expect(tokens.verify(tokens.createAccessToken({ uid: 'u' }))).rejects.toBeInstanceOf(
@@ -35,7 +35,7 @@ test.each([undefined, null, true, 'text', {}, { then: () => {} }])('%j cannot be
 describe.each([
   ['standard', false],
   ['legacy', true],
-])('REV-07 as a %s method decorator', (_, experimentalDecorators) => {
+])('as a %s method decorator', (_, experimentalDecorators) => {
   /** Runs real TypeScript with decorators, compiled the way applications compile it. */
   function run<Result>(source: string, tokens: TokenManager): Result {
     const { code } = transformSync(source, {

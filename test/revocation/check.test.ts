@@ -14,12 +14,12 @@ const create = (options: object = {}) => {
 }
 
 describe('what the callback says', () => {
-  test('REV-01 without a callback every valid token passes', async () => {
+  test('without a callback every valid token passes', async () => {
     const { tokens, token } = create()
     expect((await tokens.accessTokenRequired(withBearer(token))).sub).toBe('ada')
   })
 
-  test('REV-02 REV-03 true refuses, false passes, and it is given the raw token', async () => {
+  test('true refuses, false passes, and it is given the raw token', async () => {
     const { tokens, token } = create()
     const seen: string[] = []
     tokens.setCallbackTokenBlocklist((raw) => seen.push(raw) === 1)
@@ -37,7 +37,7 @@ describe('what the callback says', () => {
     await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'REVOCATION_UNAVAILABLE', cause })
   })
 
-  test('REV-18 the error holds the header and payload of the revoked token, out of sight of logs', async () => {
+  test('the error holds the header and payload of the revoked token, out of sight of logs', async () => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(() => true)
     const error = (await tokens.verify(token).catch((error: unknown) => error)) as RevokedTokenError
@@ -46,7 +46,7 @@ describe('what the callback says', () => {
     expect(Object.keys(error)).not.toContain('payload')
   })
 
-  test('REV-15 a token that never expires is refused once revoked', async () => {
+  test('a token that never expires is refused once revoked', async () => {
     const { tokens } = create()
     const token = tokens.createAccessToken({ uid: 'u' }, { expiresIn: false })
     const blocklist = new Set<string>()
@@ -73,7 +73,7 @@ describe('what the callback says', () => {
       () => true,
       new Boolean(false),
     ].map((value) => [value]),
-  )('REV-21 anything but true and false refuses, at once or later: %o', async (answer) => {
+  )('anything but true and false refuses, at once or later: %o', async (answer) => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist((() => answer) as never)
     await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
@@ -104,7 +104,7 @@ describe('what the callback says', () => {
         },
       }),
     ],
-  ])('REV-09 a callback that %s refuses and keeps the cause', async (_, callback) => {
+  ])('a callback that %s refuses and keeps the cause', async (_, callback) => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(callback)
     const error = await tokens.verify(token).catch((error: unknown) => error)
@@ -113,7 +113,7 @@ describe('what the callback says', () => {
   })
 })
 
-describe('REV-08 every way to answer later is awaited', () => {
+describe('every way to answer later is awaited', () => {
   const isRevoked = async (): Promise<boolean> => true
   const thenable = { then: (resolve: (value: boolean) => void) => resolve(true) }
   const callable = Object.assign(() => {}, thenable)
@@ -258,7 +258,7 @@ describe('deadline', () => {
 })
 
 describe('when the callback runs', () => {
-  test('REV-04 on every check, for access, refresh and fresh dependencies', async () => {
+  test('on every check, for access, refresh and fresh dependencies', async () => {
     const { tokens } = create()
     let calls = 0
     tokens.setCallbackTokenBlocklist(() => {
@@ -281,14 +281,14 @@ describe('when the callback runs', () => {
     expect(calls).toBe(10)
   })
 
-  test('REV-14 a revoked refresh token is refused by refresh routes', async () => {
+  test('a revoked refresh token is refused by refresh routes', async () => {
     const { tokens } = create()
     const refresh = tokens.createRefreshToken({ uid: 'u' })
     tokens.setCallbackTokenBlocklist((token) => token === refresh)
     await expect(tokens.refreshTokenRequired(withBearer(refresh))).rejects.toBeInstanceOf(RevokedTokenError)
   })
 
-  test('REV-05 REV-06 never for a token that fails another check', async () => {
+  test('never for a token that fails another check', async () => {
     const { tokens, clock, token } = create({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
     let calls = 0
     tokens.setCallbackTokenBlocklist(() => {
@@ -318,7 +318,7 @@ describe('when the callback runs', () => {
     expect(calls).toBe(0)
   })
 
-  test('REV-17 RAW-07 REV-20 not where it is skipped, not for raw reading, not in the check that says so', async () => {
+  test('not where it is skipped, not for raw reading, not in the check that says so', async () => {
     const { tokens, token } = create()
     tokens.setCallbackTokenBlocklist(() => true)
     expect((await tokens.require({ skipRevocation: true })(withBearer(token))).sub).toBe('ada')

@@ -49,7 +49,7 @@ const failing = (): never => {
   throw new Error('ECONNREFUSED')
 }
 
-describe('ATK-78 ATK-79 a store that does not answer refuses the request', () => {
+describe('a store that does not answer refuses the request', () => {
   test.each<[string, Partial<RevocationStore>]>([
     ['throws', { lookup: failing }],
     ['rejects', { lookup: async () => failing() }],

@@ -19,7 +19,12 @@ const CLIENTS = {
   memory: (name, runner) =>
     storeContract(
       name,
-      { open: (_, clock) => createMemoryStore({ clock }), isShared: false, limitsSessions: true },
+      {
+        open: (_, clock) => createMemoryStore({ clock }),
+        isShared: false,
+        checksSynchronously: true,
+        limitsSessions: true,
+      },
       runner,
     ),
 
@@ -105,6 +110,7 @@ function declareSqlite(name, openDatabase, runner) {
     {
       open: (place, clock) => createSqliteStore(open(place), { clock }),
       isShared: true,
+      checksSynchronously: true,
       limitsSessions: true,
       isReplicable: true,
       async wipe(place) {

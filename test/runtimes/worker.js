@@ -18,7 +18,12 @@ async function runContract() {
   const runner = createRunner()
   storeContract(
     'memory',
-    { open: (_, clock) => createMemoryStore({ clock }), isShared: false, limitsSessions: true },
+    {
+      open: (_, clock) => createMemoryStore({ clock }),
+      isShared: false,
+      checksSynchronously: true,
+      limitsSessions: true,
+    },
     runner,
   )
   const results = []

@@ -31,7 +31,7 @@ const WRAPPERS = [
   'Bag Attributes\n    friendlyName: issuer\n',
 ]
 
-describeAttacks('ATK-04 a PEM key that does not start like one (CVE-2026-34950, CVE-2026-107722)', () => {
+describeAttacks('a PEM key that does not start like one (CVE-2026-34950, CVE-2026-107722)', () => {
   attack('white space before it', (lab) => tryUntold(lab, BLANKS.flatMap(withPrefix)))
 
   attack('invisible and control characters before it', (lab) => tryUntold(lab, INVISIBLE.flatMap(withPrefix)))

@@ -11,7 +11,7 @@ const jwks: readonly JsonWebKey[] = ['RS256', 'ES256', 'EdDSA'].map((algorithm) 
 const tryTexts = (lab: Lab, toText: (jwk: JsonWebKey) => string): Promise<void> =>
   tryUntold(lab, jwks.map(toText))
 
-describeAttacks('ATK-05 a JSON Web Key used as an HMAC secret (CVE-2026-107724, CVE-2026-48526)', () => {
+describeAttacks('a JSON Web Key used as an HMAC secret (CVE-2026-107724, CVE-2026-48526)', () => {
   attack('the text of a key', async (lab) => {
     await tryTexts(lab, (jwk) => JSON.stringify(jwk))
     await tryTexts(lab, (jwk) => JSON.stringify(jwk, null, 2))

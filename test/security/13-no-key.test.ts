@@ -17,7 +17,7 @@ async function tryNothing(
   }
 }
 
-describeAttacks('ATK-13 no key, and a list of algorithms that makes up for it (CVE-2026-107720)', () => {
+describeAttacks('no key, and a list of algorithms that makes up for it (CVE-2026-107720)', () => {
   attack('no secret', (lab) =>
     tryNothing(lab, 'HS256', [
       forge({ key: '' }),

@@ -4,7 +4,7 @@ import { forgeAs, openAs } from './harness/keys-for.js'
 
 const HEADER = { alg: 'HS256', typ: 'JWT' }
 
-describeAttacks('ATK-14 a signature that is not there (CVE-2020-28042)', () => {
+describeAttacks('a signature that is not there (CVE-2020-28042)', () => {
   attack('an empty signature, an honest header', async (lab) => {
     for (const algorithm of ['HS256', 'RS256', 'PS256', 'ES256'] as const) {
       const verifier = await openAs(lab, algorithm)

@@ -23,7 +23,7 @@ const PUBLISHED = [
 // The published list of wallarm/jwt-secrets, beside the project; not part of it.
 const LIST = new URL('../../../shared/vectors/weak-secrets/jwt.secrets.list', import.meta.url)
 
-describeAttacks('ATK-15 a secret that can be guessed (CVE-2025-45768, CVE-2025-45769, RFC 7518 §3.2)', () => {
+describeAttacks('a secret that can be guessed (CVE-2025-45768, CVE-2025-45769, RFC 7518 §3.2)', () => {
   attack('a secret of fewer bytes than the hash has', async ({ refusesKey }) => {
     for (const [algorithm, size] of [
       ['HS256', 32],

@@ -5,7 +5,7 @@ import { createRocaKey } from './harness/broken-rsa.js'
 import { CLAIMS, encode, forge, keyPairOf } from './harness/forge.js'
 import { pad, toDigestInfo } from './harness/rsa-padding.js'
 
-describeAttacks('ATK-16 an RSA key that can be broken (RFC 7518 §3.3, CVE-2017-15361)', () => {
+describeAttacks('an RSA key that can be broken (RFC 7518 §3.3, CVE-2017-15361)', () => {
   attack('a key of fewer than 2048 bits', async ({ refusesKey }) => {
     for (const modulusLength of [768, 1024, 1536, 2040]) {
       const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLength })

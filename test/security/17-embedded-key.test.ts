@@ -33,7 +33,7 @@ async function tryEmbedded(lab: Lab, algorithm: Algorithm): Promise<void> {
   }
 }
 
-describeAttacks('ATK-17 a token that brings its own key (CVE-2018-0114, CVE-2026-27962)', () => {
+describeAttacks('a token that brings its own key (CVE-2018-0114, CVE-2026-27962)', () => {
   attack('an RSA key in the header', (lab) => tryEmbedded(lab, 'RS256'))
 
   attack('an elliptic curve key in the header', (lab) => tryEmbedded(lab, 'ES256'))

@@ -37,7 +37,7 @@ async function readVisits(): Promise<string[]> {
 }
 
 describeAttacks(
-  'ATK-18 a token that says where its key is (RFC 8725 §3.10, CVE-2026-48522, CVE-2026-102267)',
+  'a token that says where its key is (RFC 8725 §3.10, CVE-2026-48522, CVE-2026-102267)',
   () => {
     beforeAll(async () => {
       visits = []

@@ -28,7 +28,7 @@ const FAULTS: readonly (readonly [string, Answer])[] = [
 ]
 
 describeAttacks(
-  'ATK-19 a key endpoint that spoils the keys that were loaded (CVE-2026-48524, CVE-2025-22149)',
+  'a key endpoint that spoils the keys that were loaded (CVE-2026-48524, CVE-2025-22149)',
   () => {
     ownAttack('an answer that is no key set neither empties the keys nor adds any', async () => {
       for (const [name, answer] of FAULTS) {

@@ -8,7 +8,7 @@ const a = createJwk('a')
 const b = createJwk('b')
 const FLOOD = 10_000
 
-describeAttacks('ATK-20 a flood of unknown kids that makes the verifier fetch (CVE-2026-59396)', () => {
+describeAttacks('a flood of unknown kids that makes the verifier fetch (CVE-2026-59396)', () => {
   ownAttack('10,000 at once share one request, and later ones are refused without any', async () => {
     const server = await startKeyServer(a.jwk)
     const keys = createTestedKeys({ jwksUri: server.url, allowPrivateNetwork: true })

@@ -22,7 +22,7 @@ async function listen(server: ReturnType<typeof createServer>): Promise<string> 
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 }
 
-describeAttacks('ATK-20 a flood of unknown kids through a guarded route (CVE-2026-59396)', () => {
+describeAttacks('a flood of unknown kids through a guarded route (CVE-2026-59396)', () => {
   ownAttack(
     'all are refused, one request per cool-down is sent, and good tokens pass meanwhile',
     async () => {

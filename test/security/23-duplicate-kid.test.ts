@@ -17,7 +17,7 @@ const secretJwk = (secret: string, kid: string) => ({
   k: Buffer.from(secret).toString('base64url'),
 })
 
-describeAttacks('ATK-23 two keys of one name (RFC 7517 §4.5)', () => {
+describeAttacks('two keys of one name (RFC 7517 §4.5)', () => {
   ownAttack('two secrets with the same kid', async () => {
     const pair = (kid: string) =>
       create({

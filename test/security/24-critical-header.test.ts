@@ -12,7 +12,7 @@ async function tryHeaders({ open }: Lab, headers: readonly object[]): Promise<vo
 }
 
 describeAttacks(
-  'ATK-24 an extension that must be understood (RFC 7515 §4.1.11, CVE-2025-59420, CVE-2026-32597)',
+  'an extension that must be understood (RFC 7515 §4.1.11, CVE-2025-59420, CVE-2026-32597)',
   () => {
     attack('an extension that nobody knows', (lab) =>
       tryHeaders(lab, [

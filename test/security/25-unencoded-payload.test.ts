@@ -5,7 +5,7 @@ import { CLAIMS, encode, forge, SECRET, signInput } from './harness/forge.js'
 
 const TEXT = JSON.stringify(CLAIMS)
 
-describeAttacks('ATK-25 a payload that is not encoded (RFC 7797, CVE-2026-48525)', () => {
+describeAttacks('a payload that is not encoded (RFC 7797, CVE-2026-48525)', () => {
   attack('the claims as they are, signed as they are', async ({ open }) => {
     const verifier = await open({ algorithm: 'HS256', key: SECRET }, forge())
     for (const members of [{ b64: false, crit: ['b64'] }, { b64: false }]) {

@@ -53,7 +53,7 @@ function cubeRoot(value: bigint): bigint {
   return low
 }
 
-describeAttacks('ATK-33 RSA signatures with another padding (CVE-2006-4339, RFC 8017 §8.1.2, §8.2.2)', () => {
+describeAttacks('RSA signatures with another padding (CVE-2006-4339, RFC 8017 §8.1.2, §8.2.2)', () => {
   for (const [what, blocks] of Object.entries(createForgedBlocks(INPUT))) {
     attack(`PKCS #1 v1.5: ${what}`, (lab) => tryBlocks(lab, blocks))
   }

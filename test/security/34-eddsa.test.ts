@@ -34,7 +34,7 @@ function readSignature(token: string): { readonly r: Buffer; readonly s: bigint 
   return { r: bytes.subarray(0, 32), s: toInteger(bytes.subarray(32).toReversed()) }
 }
 
-describeAttacks('ATK-34 EdDSA signatures with more than one form (RFC 8032 §5.1.7, RFC 9864)', () => {
+describeAttacks('EdDSA signatures with more than one form (RFC 8032 §5.1.7, RFC 9864)', () => {
   attack('S with the order added to it', async (lab) => {
     const verifier = await openAs(lab, 'EdDSA')
     const { r, s } = readSignature(forgeAs('EdDSA'))

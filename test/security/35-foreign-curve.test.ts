@@ -34,7 +34,7 @@ function createOwnGenerator(): { readonly key: KeyObject; readonly x: bigint } {
   return { key, x: toInteger(point.subarray(1, 33)) }
 }
 
-describeAttacks('ATK-35 keys on other curves (CVE-2020-0601, RFC 7518 §3.4, RFC 8812)', () => {
+describeAttacks('keys on other curves (CVE-2020-0601, RFC 7518 §3.4, RFC 8812)', () => {
   attack('secp256k1 for ES256', (lab) => tryCurve(lab, 'ES256', 'secp256k1'))
 
   attack('other curves of the same and of smaller sizes', async (lab) => {

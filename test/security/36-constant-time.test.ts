@@ -28,80 +28,77 @@ function flip(bytes: Buffer, at: number): Buffer {
   return copy
 }
 
-describeAttacks(
-  'ATK-36 guessing a MAC by how long it takes to refuse it (CVE-2026-9537, CVE-2016-7037)',
-  () => {
-    for (const [algorithm, size] of Object.entries(SIZES) as ['HS256', number][]) {
-      attack(`${algorithm}: a MAC that is right but for one byte, anywhere`, async ({ open }) => {
-        const verifier = await open({ algorithm, key: KEY }, forge({ algorithm, key: KEY }))
-        for (let at = 0; at < size; at++) {
-          await verifier.refuses(withSignature(algorithm, (right) => flip(right, at)))
-        }
-      })
+describeAttacks('guessing a MAC by how long it takes to refuse it (CVE-2026-9537, CVE-2016-7037)', () => {
+  for (const [algorithm, size] of Object.entries(SIZES) as ['HS256', number][]) {
+    attack(`${algorithm}: a MAC that is right but for one byte, anywhere`, async ({ open }) => {
+      const verifier = await open({ algorithm, key: KEY }, forge({ algorithm, key: KEY }))
+      for (let at = 0; at < size; at++) {
+        await verifier.refuses(withSignature(algorithm, (right) => flip(right, at)))
+      }
+    })
+  }
+
+  attack('the first bytes of the right MAC, or more than all of it (RFC 7518 §3.2)', async ({ open }) => {
+    const verifier = await open({ algorithm: 'HS256', key: KEY }, forge({ key: KEY }))
+    for (let length = 1; length < 32; length++) {
+      await verifier.refuses(withSignature('HS256', (right) => right.subarray(0, length)))
     }
+    await verifier.refuses(withSignature('HS256', (right) => Buffer.concat([right, Buffer.alloc(1)])))
+    await verifier.refuses(withSignature('HS256', (right) => Buffer.concat([right, right])))
+  })
 
-    attack('the first bytes of the right MAC, or more than all of it (RFC 7518 §3.2)', async ({ open }) => {
-      const verifier = await open({ algorithm: 'HS256', key: KEY }, forge({ key: KEY }))
-      for (let length = 1; length < 32; length++) {
-        await verifier.refuses(withSignature('HS256', (right) => right.subarray(0, length)))
+  ownAttack('a guess is compared whole, however many of its bytes are right', async () => {
+    const tokens = createManager()
+    for (const [algorithm, size] of Object.entries(SIZES) as ['HS256', number][]) {
+      const own = createManager({ JWT_ALGORITHM: algorithm })
+      const whole = [[sizeOfText(size), sizeOfText(size)]]
+      expect(await watchComparisons(() => own.verify(forge({ algorithm, key: KEY })))).toEqual(whole)
+      for (const at of [0, 1, size / 2, size - 1]) {
+        const guess = withSignature(algorithm, (right) => flip(right, at))
+        expect(await watchComparisons(() => own.verify(guess))).toEqual(whole)
       }
-      await verifier.refuses(withSignature('HS256', (right) => Buffer.concat([right, Buffer.alloc(1)])))
-      await verifier.refuses(withSignature('HS256', (right) => Buffer.concat([right, right])))
-    })
+    }
+    // A guess of another length says nothing about the bytes, and is compared with none of them.
+    const short = withSignature('HS256', (right) => right.subarray(0, 31))
+    expect(await watchComparisons(() => tokens.verify(short))).toEqual([])
+  })
 
-    ownAttack('a guess is compared whole, however many of its bytes are right', async () => {
-      const tokens = createManager()
-      for (const [algorithm, size] of Object.entries(SIZES) as ['HS256', number][]) {
-        const own = createManager({ JWT_ALGORITHM: algorithm })
-        const whole = [[sizeOfText(size), sizeOfText(size)]]
-        expect(await watchComparisons(() => own.verify(forge({ algorithm, key: KEY })))).toEqual(whole)
-        for (const at of [0, 1, size / 2, size - 1]) {
-          const guess = withSignature(algorithm, (right) => flip(right, at))
-          expect(await watchComparisons(() => own.verify(guess))).toEqual(whole)
-        }
-      }
-      // A guess of another length says nothing about the bytes, and is compared with none of them.
-      const short = withSignature('HS256', (right) => right.subarray(0, 31))
-      expect(await watchComparisons(() => tokens.verify(short))).toEqual([])
-    })
+  ownAttack('a guessed CSRF value is compared whole, too', async () => {
+    const tokens = createManager({ JWT_TOKEN_LOCATION: ['cookies'] })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    const right = csrfOf(token)
+    const send = (csrf: string) => () => {
+      const headers = { 'x-csrf-token': csrf }
+      const cookies = { access_token_cookie: token }
+      return tokens.accessTokenRequired(createRequest({ method: 'POST', headers, cookies }))
+    }
+    await send(right)()
+    const signature = [sizeOfText(32), sizeOfText(32)]
+    // UTF-16, two bytes a character.
+    const value = [2 * right.length, 2 * right.length]
+    for (let known = 0; known <= right.length; known++) {
+      const guess = right.slice(0, known).padEnd(right.length, '!')
+      expect(await watchComparisons(send(guess))).toEqual([signature, value])
+    }
+    expect(await watchComparisons(send(`${right}!`))).toEqual([signature])
+    expect(await watchComparisons(send(right.slice(1)))).toEqual([signature])
+  })
 
-    ownAttack('a guessed CSRF value is compared whole, too', async () => {
-      const tokens = createManager({ JWT_TOKEN_LOCATION: ['cookies'] })
-      const token = tokens.createAccessToken({ uid: 'ada' })
-      const right = csrfOf(token)
-      const send = (csrf: string) => () => {
-        const headers = { 'x-csrf-token': csrf }
-        const cookies = { access_token_cookie: token }
-        return tokens.accessTokenRequired(createRequest({ method: 'POST', headers, cookies }))
-      }
-      await send(right)()
-      const signature = [sizeOfText(32), sizeOfText(32)]
-      // UTF-16, two bytes a character.
-      const value = [2 * right.length, 2 * right.length]
-      for (let known = 0; known <= right.length; known++) {
-        const guess = right.slice(0, known).padEnd(right.length, '!')
-        expect(await watchComparisons(send(guess))).toEqual([signature, value])
-      }
-      expect(await watchComparisons(send(`${right}!`))).toEqual([signature])
-      expect(await watchComparisons(send(right.slice(1)))).toEqual([signature])
-    })
-
-    ownAttack('no secret value is compared in any other way', () => {
-      const files = readSourceFiles().filter(({ path }) => !AT_CONSTRUCTION.has(path))
-      expect(files.length).toBeGreaterThan(100)
-      const found = files.flatMap(({ path, text, nodes }) =>
-        nodes.filter(isLeakyComparison).map(({ start, end }) => `${path}: ${text.slice(start, end)}`),
-      )
-      expect(found).toEqual(HARMLESS)
-      // It would find one.
-      const leaky =
-        'found.csrf === payload.csrf; a.signature !== b; left.equals(digest); expected.includes(mac)'
-      expect(readNodes(leaky).filter(isLeakyComparison)).toHaveLength(4)
-      const harmless = "csrf === null; signature.length !== 64; csrf === ''; names.includes(kid)"
-      expect(readNodes(harmless).filter(isLeakyComparison)).toEqual([])
-    })
-  },
-)
+  ownAttack('no secret value is compared in any other way', () => {
+    const files = readSourceFiles().filter(({ path }) => !AT_CONSTRUCTION.has(path))
+    expect(files.length).toBeGreaterThan(100)
+    const found = files.flatMap(({ path, text, nodes }) =>
+      nodes.filter(isLeakyComparison).map(({ start, end }) => `${path}: ${text.slice(start, end)}`),
+    )
+    expect(found).toEqual(HARMLESS)
+    // It would find one.
+    const leaky =
+      'found.csrf === payload.csrf; a.signature !== b; left.equals(digest); expected.includes(mac)'
+    expect(readNodes(leaky).filter(isLeakyComparison)).toHaveLength(4)
+    const harmless = "csrf === null; signature.length !== 64; csrf === ''; names.includes(kid)"
+    expect(readNodes(harmless).filter(isLeakyComparison)).toEqual([])
+  })
+})
 
 function createManager(options: ConstructorParameters<typeof TokenConfig>[0] = {}): TokenManager {
   const config = new TokenConfig({ JWT_SECRET_KEY: KEY, JWT_VERIFIED_CACHE_SIZE: 0, ...options })

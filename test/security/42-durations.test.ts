@@ -19,7 +19,7 @@ const NO_OTHERS = [true, [], ['1h'], {}, new Date(), 5n, Symbol('1h'), () => 900
 const NO_DURATIONS: readonly unknown[] = [...NO_TEXTS, ...NO_NUMBERS, ...NO_OTHERS]
 
 describeAttacks(
-  'ATK-42 a duration nobody understood, and a token for ever (CVE-2026-107275, CVE-2026-110024)',
+  'a duration nobody understood, and a token for ever (CVE-2026-107275, CVE-2026-110024)',
   () => {
     ownAttack('what is no duration is no lifetime in the configuration', () => {
       expect(lifetimeOf({ JWT_ACCESS_TOKEN_EXPIRES: 'PT1H' })).toBe(3600)

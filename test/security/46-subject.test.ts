@@ -22,7 +22,7 @@ const NO_NAMES: readonly unknown[] = [
 ]
 const NO_SUBJECTS: readonly unknown[] = [...NO_NAMES, ...QUERIES]
 
-describeAttacks('ATK-46 a subject that is no name (RFC 7519 §4.1.2, CWE-943)', () => {
+describeAttacks('a subject that is no name (RFC 7519 §4.1.2, CWE-943)', () => {
   ownAttack('a subject that is no text, or an empty one', async () => {
     const asked: unknown[] = []
     const tokens = createManager({}, (subject) => (asked.push(subject), { subject }))

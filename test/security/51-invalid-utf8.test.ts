@@ -25,7 +25,7 @@ function withBytes(value: object, bytes: readonly number[]): Buffer {
   return Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])
 }
 
-describeAttacks('ATK-51 claims that are not UTF-8 (RFC 7519 §7.2, RFC 8725 §3.7)', () => {
+describeAttacks('claims that are not UTF-8 (RFC 7519 §7.2, RFC 8725 §3.7)', () => {
   attack('a subject that is not UTF-8, and so the same as many others', async ({ open }) => {
     const claims = { ...CLAIMS, sub: `ada${MARK}` }
     const verifier = await open(OPTIONS, forge({ claims: withBytes(claims, [0xc3, 0xa9]) }))

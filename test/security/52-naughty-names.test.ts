@@ -19,7 +19,7 @@ const LOOKALIKES: readonly (readonly [right: string, wrong: readonly string[]])[
 // Each half of a pair alone is no character, and none is the same as another.
 const LONE = ['\uD800', '\uD801', '\uDBFF', '\uDC00', '\uDFFF', '\uFFFD', '??']
 
-describeAttacks('ATK-52 names that are the same to somebody (RFC 7519 §7.3, RFC 8725 §3.7)', () => {
+describeAttacks('names that are the same to somebody (RFC 7519 §7.3, RFC 8725 §3.7)', () => {
   attack('an issuer that is ours only after normalising, folding or cutting', async ({ open }) => {
     for (const [issuer, others] of LOOKALIKES) {
       const options = { algorithm: 'HS256', key: SECRET, issuer } as const

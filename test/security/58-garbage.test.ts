@@ -21,7 +21,7 @@ const PIECES =
     '|',
   )
 
-describeAttacks('ATK-58 garbage, and what escapes of it (CVE-2019-17195, CVE-2026-102274)', () => {
+describeAttacks('garbage, and what escapes of it (CVE-2019-17195, CVE-2026-102274)', () => {
   attack('5,000 texts of the pieces that tokens are made of', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     const random = createRandom(58)

@@ -7,7 +7,7 @@ import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const OPTIONS = { algorithm: 'HS256', key: SECRET } as const
 
-describeAttacks('ATK-59 a token that is not a text (CVE-2022-23529, withdrawn; CWE-843)', () => {
+describeAttacks('a token that is not a text (CVE-2022-23529, withdrawn; CWE-843)', () => {
   attack('what a JSON body can carry in the place of a token', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     const token = forge()

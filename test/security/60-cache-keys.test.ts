@@ -2,14 +2,14 @@ import { expect } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { outcomeOf } from '../helpers/revocable.js'
-import { attack, AttackSucceeded, describeAttacks, ownAttack } from './harness/attack.js'
+import { assertWithstood, attack, describeAttacks, ownAttack } from './harness/attack.js'
 import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const OPTIONS = { algorithm: 'HS256', key: SECRET, cache: true } as const
 const OTHER_SECRET = 'Q7r-wZ4_kV9Xn2Bm5Tc8Hy1Lp6Gd3Js0Fq-Eu_Ai7Ow2Rt4Mk9Nl5Cv8Dx1Sz3P'
 
-describeAttacks('ATK-60 a cache of verified tokens that mixes them up (CVE-2026-35039)', () => {
+describeAttacks('a cache of verified tokens that mixes them up (CVE-2026-35039)', () => {
   attack('a forged signature under claims that were verified before', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     await verifier.accepts(forge())
@@ -47,7 +47,7 @@ describeAttacks('ATK-60 a cache of verified tokens that mixes them up (CVE-2026-
     for (const round of [users, users.toReversed(), users.slice(0, 100)]) {
       for (const sub of round) {
         const claims = await verifier.accepts(tokenOf(sub))
-        if (claims['sub'] !== sub) throw new AttackSucceeded(`${sub} became ${String(claims['sub'])}`)
+        assertWithstood(claims['sub'] === sub, `${sub} became ${String(claims['sub'])}`)
       }
     }
   })
@@ -73,9 +73,8 @@ describeAttacks('ATK-60 a cache of verified tokens that mixes them up (CVE-2026-
     Reflect.set(claims, 'sub', 'root')
     Reflect.set(claims['roles'] as string[], 0, 'admin')
     const again = await verifier.accepts(token)
-    if (again['sub'] !== 'ada' || (again['roles'] as string[])[0] !== 'user') {
-      throw new AttackSucceeded('The claims of the token were overwritten')
-    }
+    const isIntact = again['sub'] === 'ada' && (again['roles'] as string[])[0] === 'user'
+    assertWithstood(isIntact, 'The claims of the token were overwritten')
   })
 
   ownAttack('a token that passed a lenient check does not thereby pass a strict one', async () => {

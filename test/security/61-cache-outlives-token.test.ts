@@ -7,7 +7,7 @@ import { CLAIMS, forge, NOW, SECRET } from './harness/forge.js'
 
 const OPTIONS = { algorithm: 'HS256', key: SECRET, cache: true } as const
 
-describeAttacks('ATK-61 a cache that outlives what it remembers (CVE-2026-107719)', () => {
+describeAttacks('a cache that outlives what it remembers (CVE-2026-107719)', () => {
   attack('a token expires in the cache', async ({ open, setTime }) => {
     const verifier = await open(OPTIONS, forge())
     for (const seconds of [0, 1, 599]) {

@@ -7,7 +7,7 @@ import { countWork } from './limits/count-work.js'
 
 const OPTIONS = { algorithm: 'HS256', key: SECRET, cache: true } as const
 
-describeAttacks('ATK-62 a refusal that is remembered (fast-jwt 195)', () => {
+describeAttacks('a refusal that is remembered (fast-jwt 195)', () => {
   attack('a token that came too early is good in time', async ({ open, setTime }) => {
     const verifier = await open(OPTIONS, forge())
     const claims = { ...CLAIMS, nbf: NOW + 2 }

@@ -39,7 +39,7 @@ const createTokens = (...locations: readonly TokenLocation[]) =>
 // With a CSRF value, which tokens have only where cookies are read.
 const mint = (uid = 'ada'): string => createTokens('cookies').createAccessToken({ uid })
 
-describeAttacks('ATK-64 several tokens in one request (RFC 6750 §2)', () => {
+describeAttacks('several tokens in one request (RFC 6750 §2)', () => {
   ownAttack('a good token in a later place does not save a bad one in an earlier', async () => {
     for (const [first, second] of PAIRS) {
       const tokens = createTokens(first, second)

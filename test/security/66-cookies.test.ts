@@ -50,7 +50,7 @@ const INJECTIONS = [
 ]
 
 describeAttacks(
-  'ATK-66 cookies: names, attributes and doubles (RFC 6265 §8.6, RFC 6265bis §4.1.3, CVE-2026-31865)',
+  'cookies: names, attributes and doubles (RFC 6265 §8.6, RFC 6265bis §4.1.3, CVE-2026-31865)',
   () => {
     attack("a token of the attacker's own, planted in front of the victim's", async ({ guard }) => {
       const guarded = await guard(GUARD, withCookies(`${COOKIE}=${GOOD}`))

@@ -7,7 +7,7 @@ import { createVictim, FORM } from './harness/victim.js'
 const APP = 'https://app.example'
 const WITH_ORIGINS = { JWT_CSRF_ORIGINS: [APP] }
 
-describeAttacks('ATK-67 requests that come from another origin (CWE-346, CWE-1385, RFC 6454 §7.3)', () => {
+describeAttacks('requests that come from another origin (CWE-346, CWE-1385, RFC 6454 §7.3)', () => {
   ownAttack('a WebSocket that another site opens, with the cookies of the victim', async () => {
     const { tokens, cookies } = createVictim()
     const open = (origin: string | null, origins?: readonly string[]): Promise<string> => {

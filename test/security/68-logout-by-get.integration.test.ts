@@ -8,7 +8,7 @@ import { createRequest, csrfOf } from '../helpers/requests.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 
-describeAttacks('ATK-68 logging somebody out from another site (CWE-352, RFC 9110 §9.2.1)', () => {
+describeAttacks('logging somebody out from another site (CWE-352, RFC 9110 §9.2.1)', () => {
   ownAttack('a link to the log-out of the example application, in every framework', async () => {
     for (const framework of FRAMEWORKS) {
       const application = createApplication(createMemoryStore())

@@ -171,7 +171,7 @@ function createRoutes(accessTokenRequired: Dependency<TokenPayload>, run: () => 
   return Routes
 }
 
-describeAttacks('ATK-69 a revoked token at a route of a framework (CVE-2020-10594, GHSA-339w class)', () => {
+describeAttacks('a revoked token at a route of a framework (CVE-2020-10594, GHSA-339w class)', () => {
   ownAttack('both verbs of every adapter', async () => {
     // The files that begin with `node-` are what the frameworks on Node share. Socket.IO has sockets, not routes.
     const adapters = readdirSync(new URL('../../packages/tokenlib/src/frameworks', import.meta.url))

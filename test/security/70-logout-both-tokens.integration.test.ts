@@ -19,7 +19,7 @@ const GOOD = ['ok', 'ok', 'ok']
 const REVOKED = ['TOKEN_REVOKED', 'TOKEN_REVOKED', 'TOKEN_REVOKED']
 
 describeAttacks(
-  'ATK-70 a log-out that leaves the other token alive (CVE-2025-56643, CVE-2026-28275, CVE-2026-78357)',
+  'a log-out that leaves the other token alive (CVE-2025-56643, CVE-2026-28275, CVE-2026-78357)',
   () => {
     describeStores(['memory', 'SQLite'], (kind) => {
       ownAttack(

@@ -18,7 +18,7 @@ const REVOKED = ['TOKEN_REVOKED', 'TOKEN_REVOKED']
 
 const WHEN = ['never', 'before', 'at once', 'later'] as const
 
-describeAttacks('ATK-71 a narrow revocation that hides a wider one (CVE-2026-8922, CVE-2026-18218)', () => {
+describeAttacks('a narrow revocation that hides a wider one (CVE-2026-8922, CVE-2026-18218)', () => {
   describeStores(STORES, (kind) => {
     ownAttack('all 16 combinations of everybody, the user, the session and the token, in turn', async () => {
       const tokens = await openManager(kind, createPlace(), createClock())

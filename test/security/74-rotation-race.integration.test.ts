@@ -21,7 +21,7 @@ async function race(managers: readonly TokenManager[], token: string): Promise<s
 }
 
 describeAttacks(
-  'ATK-74 one refresh token, used many times at once (CVE-2026-1035, CVE-2026-53517, CVE-2026-50631)',
+  'one refresh token, used many times at once (CVE-2026-1035, CVE-2026-53517, CVE-2026-50631)',
   () => {
     describeStores(STORES, (kind) => {
       const open = async (grace: number) => {

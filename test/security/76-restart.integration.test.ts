@@ -11,7 +11,7 @@ const tryPair = async (tokens: TokenManager, { accessToken, refreshToken }: Toke
   await outcomeOf(tokens.sessions.refresh(refreshToken)),
 ]
 
-describeAttacks('ATK-76 a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
+describeAttacks('a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
   describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
     ownAttack('a refresh token that was used before the restart', async () => {
       const place = createPlace()

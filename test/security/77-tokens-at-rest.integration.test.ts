@@ -57,7 +57,7 @@ function findSecrets(text: string, tokens: readonly string[]): string[] {
   return [...new Set([...pieces, ...digests])].filter((piece) => text.includes(piece))
 }
 
-describeAttacks('ATK-77 a stolen database with tokens in it (CWE-312, RFC 9700 §4.14)', () => {
+describeAttacks('a stolen database with tokens in it (CWE-312, RFC 9700 §4.14)', () => {
   describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
     ownAttack(
       'a dump of everything the store keeps has no piece of a token, and no digest of one',

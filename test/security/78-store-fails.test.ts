@@ -86,7 +86,7 @@ async function withoutLooseEnds(run: () => Promise<void>): Promise<void> {
 
 const fill = (value: unknown) => (keys: readonly unknown[]) => keys.map(() => value)
 
-describeAttacks('ATK-78 a store that fails open (CWE-636, Observal #891, EcoTask #68, voidaccess #9)', () => {
+describeAttacks('a store that fails open (CWE-636, Observal #891, EcoTask #68, voidaccess #9)', () => {
   ownAttack('each method of a store, in each way not to answer', () =>
     withoutLooseEnds(async () => {
       const attempts = Object.entries(CALLS).flatMap(([method, call]) =>

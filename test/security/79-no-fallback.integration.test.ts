@@ -39,7 +39,7 @@ function createCut() {
 
 const UNAVAILABLE = 'REVOCATION_UNAVAILABLE'
 
-describeAttacks('ATK-79 an empty memory in place of a lost store (CWE-636, OpenTranscribe PR 336)', () => {
+describeAttacks('an empty memory in place of a lost store (CWE-636, OpenTranscribe PR 336)', () => {
   ownAttack('what the store said before does not stand in for what it cannot say now', async () => {
     const { tokens, elsewhere, setCut } = createCut()
     const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })

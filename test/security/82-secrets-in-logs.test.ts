@@ -46,7 +46,7 @@ function findPieces(text: string, secrets: readonly string[]): string[] {
   return found
 }
 
-describeAttacks('ATK-82 secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-1178)', () => {
+describeAttacks('secrets and tokens in logs (CWE-532, CVE-2019-7644, GO-2022-1178)', () => {
   ownAttack('a configuration and a manager, with a key of every form', () => {
     const { privateKey } = keyPairOf('ES256')
     const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()

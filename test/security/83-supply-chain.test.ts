@@ -58,7 +58,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-describeAttacks('ATK-83 code of strangers in the package (CWE-829, CWE-506)', () => {
+describeAttacks('code of strangers in the package (CWE-829, CWE-506)', () => {
   ownAttack(
     'an installation brings one package of others, the build contains another, and neither brings more',
     () => {

@@ -10,7 +10,7 @@ class OtherPromise<Value> extends Promise<Value> {}
 
 const withToken = (token: string) => ({ method: 'GET', headers: { authorization: `Bearer ${token}` } })
 
-describe('ATK-84 where somebody has replaced the global Promise', () => {
+describe('where somebody has replaced the global Promise', () => {
   beforeEach(() => void (globalThis.Promise = OtherPromise as PromiseConstructor))
   afterEach(() => void (globalThis.Promise = original))
 

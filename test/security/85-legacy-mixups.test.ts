@@ -66,7 +66,7 @@ async function refuse(tokens: TokenManager, token: string, title = ''): Promise<
   }
 }
 
-describeAttacks('ATK-85 a token of the application before that passes for another (RFC 8725 §3.8)', () => {
+describeAttacks('a token of the application before that passes for another (RFC 8725 §3.8)', () => {
   ownAttack('the old secret signs what looks like one of our tokens', async () => {
     const tokens = await openHonest({ JWT_ENCODE_ISSUER: 'us' })
     const { current: keyId } = tokens.keys

@@ -4,7 +4,7 @@ import { createClock } from '../helpers/manager.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
 import { createRevocable } from '../helpers/revocable.js'
 
-test('ATK-75 after logout resolved nothing of the session is accepted, over 2,000 schedules', async () => {
+test('after logout resolved nothing of the session is accepted, over 2,000 schedules', async () => {
   let refreshed = 0
   for (let seed = 1; seed <= 2000; seed++) {
     const random = createRandom(seed)

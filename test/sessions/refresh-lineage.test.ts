@@ -37,10 +37,7 @@ describe('a refresh token without a parent ends nothing', () => {
     const { tokens, ended } = await open()
     const token = tokens.createRefreshToken({ uid: 'ada' })
     for (const [, present] of WAYS_IN.slice(0, 2)) {
-      await expect(present(tokens, token)).rejects.toMatchObject({
-        code: 'TOKEN_INVALID',
-        message: expect.stringContaining('only tokens of sessions.open() can be refreshed') as string,
-      })
+      await expect(present(tokens, token)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
     }
     // It is genuine all the same.
     for (const [, present] of WAYS_IN.slice(2)) expect(await outcomeOf(present(tokens, token))).toBe('ok')
@@ -56,10 +53,7 @@ describe('a refresh token without a parent ends nothing', () => {
     ])('%s', async (_what, change) => {
       const { tokens, ada, ended, isAlive } = await open()
       const token = signClaims(change(claimsOf(ada.refreshToken)))
-      await expect(present(tokens, token)).rejects.toMatchObject({
-        code: 'TOKEN_INVALID',
-        message: expect.stringContaining('the user must log in again') as string,
-      })
+      await expect(present(tokens, token)).rejects.toMatchObject({ code: 'TOKEN_INVALID' })
       expect([ended, await isAlive(ada.accessToken)]).toEqual([[], true])
     })
   })

@@ -170,7 +170,7 @@ describe('what cannot be refreshed', () => {
     )
   })
 
-  test('ATK-69 a refresh token that the callback refuses', async () => {
+  test('a refresh token that the callback refuses', async () => {
     const { tokens } = createRevocable()
     const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
     tokens.setCallbackTokenBlocklist((token) => token === refreshToken)

@@ -16,7 +16,7 @@ function watchOutcomes({ tokens }: ReturnType<typeof createRevocable>) {
   }
 }
 
-describe('ATK-74 ATK-76 a refresh token is used up when its successor is used', () => {
+describe('a refresh token is used up when its successor is used', () => {
   test('until then it can be repeated, as often and as late as it comes', async () => {
     const revocable = createRevocable()
     const { tokens, clock } = revocable

@@ -51,7 +51,7 @@ test('a store that is closed answers nothing', async () => {
   await expect(store.feed(null, { waitMs: 0 })).rejects.toThrow(/closed/)
 })
 
-test('F14 a clock that jumps ahead and back drops nothing early', async () => {
+test('a clock that jumps ahead and back drops nothing early', async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const store = createMemoryStore()
   await store.prepare({ longestLifetime: 60_000 })

@@ -14,6 +14,7 @@ storeContract(
       return store
     },
     isShared: false,
+    checksSynchronously: true,
     limitsSessions: true,
     isReplicable: true,
     async count(place) {

@@ -52,9 +52,9 @@ describeWithOwnServer('redis', 'What a Redis store asks of its server', () => {
 
   test('a policy of eviction without a limit of memory is no trouble, nor is a limit without eviction', async () => {
     const unlimited = await start({ 'maxmemory-policy': 'allkeys-lru' })
-    await createRedisStore(connect(unlimited.url)).prepare(NEEDS)
+    await expect(createRedisStore(connect(unlimited.url)).prepare(NEEDS)).resolves.toBeUndefined()
     const limited = await start({ maxmemory: '100mb' })
-    await createRedisStore(connect(limited.url)).prepare(NEEDS)
+    await expect(createRedisStore(connect(limited.url)).prepare(NEEDS)).resolves.toBeUndefined()
   })
 
   test('a replica is refused, whatever is accepted', async () => {

@@ -25,6 +25,7 @@ storeContract(
       return store
     },
     isShared: false,
+    checksSynchronously: true,
     limitsSessions: true,
     isReplicable: true,
   },
@@ -121,6 +122,7 @@ describe('while it is fresh', () => {
     const replica = await open(shared, { bound: '1m' })
     await shared.revoke([entry('a')])
     await until(async () => (await replica.lookup(key('a')))[0] === FOREVER)
+    expect(await replica.lookup(key('a'))).toEqual([FOREVER])
   })
 
   test('with atLeast it asks the store unless it has come that far', async () => {

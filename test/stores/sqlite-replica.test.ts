@@ -71,6 +71,7 @@ describe.each(Object.entries(CLIENTS))('a replica of a SQLite store of %s', (_, 
       await other.ask('revoke', [token(`theirs${round}`)])
       await until(() => isRevoked(replica, `theirs${round}`)[0] === true)
     }
+    deepEqual(isRevoked(replica, 'mine0', 'theirs0', 'another'), [true, true, false])
   })
 
   test('gives back what the file lost, and nothing else is revoked', async () => {

@@ -12,6 +12,7 @@ for (const [name, openDatabase] of Object.entries(CLIENTS)) {
     {
       open: (place, clock) => createSqliteStore(folder.open(place), { clock }),
       isShared: true,
+      checksSynchronously: true,
       limitsSessions: true,
       isReplicable: true,
       async wipe(place) {

@@ -6,8 +6,10 @@ import { HOUR, type StoreTests } from './store-fixture.js'
 /** What a store promises about claims. */
 export function claimContract({ test, isShared }: StoreTests): void {
   test('the first claim is taken as a whole, and a second one not at all', async ({ store, now }) => {
-    const [first, ours, theirs] = ['first', 'ours', 'theirs'].map((id) => entry('token', id, now() + HOUR))
-    if (first === undefined || ours === undefined || theirs === undefined) return
+    const until = now() + HOUR
+    const first = entry('token', 'first', until)
+    const ours = entry('token', 'ours', until)
+    const theirs = entry('token', 'theirs', until)
     const { next } = await store.feed(null, { waitMs: 0 })
     equal((await store.claim([first, ours])).isFirst, true)
     equal((await store.claim([first, theirs])).isFirst, false)

@@ -145,15 +145,17 @@ export function revocationContract({ test, isShared, canCount }: StoreTests): vo
 }
 
 /** What a store promises of lookups, and of those that are prepared. */
-export function lookupContract({ test, isShared }: StoreTests): void {
+export function lookupContract({ test }: StoreTests): void {
   test('a lookup returns a promise', async ({ store }) => {
     const answer = store.lookup([{ kind: 'all', id: '' }])
     equal(typeof answer.then, 'function')
     await answer
   })
+}
 
+/** What a store promises of `isRevokedNow`. */
+export function synchronousContract({ test, isShared }: StoreTests): void {
   test('a synchronous check counts a tie as revoked', async ({ store, now }) => {
-    if (store.isRevokedNow === undefined) return
     const key = { kind: 'token' as const, id: 'a' }
     const moment = now()
     await store.revoke([{ ...key, notBefore: moment, until: moment + HOUR }])
@@ -162,7 +164,7 @@ export function lookupContract({ test, isShared }: StoreTests): void {
   })
 
   test('a synchronous check of a closed store never calls a revoked token good', async ({ store, now }) => {
-    if (store.isRevokedNow === undefined) return
+    ok(store.isRevokedNow)
     const key = entry('session', 's1', now() + HOUR)
     await store.revoke([key])
     await store.close()
@@ -178,10 +180,17 @@ export function lookupContract({ test, isShared }: StoreTests): void {
   if (isShared)
     test('a synchronous check sees what another process revokes', async ({ store, another, now }) => {
       const other = await another()
-      if (other.isRevokedNow === undefined) return
+      ok(other.isRevokedNow)
       const key = entry('token', 't1', now() + HOUR)
       equal(other.isRevokedNow([key], now()), false)
       await store.revoke([key])
       equal(other.isRevokedNow([key], now()), true)
     })
+}
+
+/** What a store without `isRevokedNow` promises of it. */
+export function noSynchronousContract({ test }: StoreTests): void {
+  test('isRevokedNow is tested wherever a store has it', async ({ store }) => {
+    equal(store.isRevokedNow, undefined, 'pass checksSynchronously: true to storeContract')
+  })
 }

@@ -4,7 +4,12 @@ import { feedContract, lostDataContract } from './feed-contract.js'
 import { limitContract, noLimitContract } from './limit-contract.js'
 import { limitRaceContract } from './limit-race-contract.js'
 import { listContract } from './list-contract.js'
-import { lookupContract, revocationContract } from './revocation-contract.js'
+import {
+  lookupContract,
+  noSynchronousContract,
+  revocationContract,
+  synchronousContract,
+} from './revocation-contract.js'
 import { restoreAfterLossContract, restoreContract } from './restore-contract.js'
 import { presentContract, rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
@@ -20,7 +25,11 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   }
   runner.describe(`${name}: revocations`, () => revocationContract(tests))
   runner.describe(`${name}: claims`, () => claimContract(tests))
-  runner.describe(`${name}: lookups`, () => lookupContract(tests))
+  runner.describe(`${name}: lookups`, () => {
+    lookupContract(tests)
+    if (kind.checksSynchronously === true) synchronousContract(tests)
+    else noSynchronousContract(tests)
+  })
   runner.describe(`${name}: watermarks`, () => watermarkContract(tests))
   runner.describe(`${name}: sessions of a wrong clock`, () => wrongClockContract(tests))
   runner.describe(`${name}: feed`, () => feedContract(tests))

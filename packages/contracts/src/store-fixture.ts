@@ -25,6 +25,8 @@ export interface StoreUnderTest {
   readonly isShared: boolean
   /** Whether the store has `restore` and `watch`, so that `replicate` can repair it and be woken by it. */
   readonly isReplicable?: boolean
+  /** Whether the store has `isRevokedNow`. */
+  readonly checksSynchronously?: boolean
   /** Whether the store has `sessions.openLimited`. */
   readonly limitsSessions?: boolean
   /** Destroys the data behind the back of its stores, as an operator's mistake would. */

@@ -41,7 +41,7 @@ export function describeBodies(frameworks: readonly Framework[]): void {
         { handleErrors: true },
       )
 
-    test('JSN-01 JSN-07 is found, also by a call in the route, and the route has its body', async () => {
+    test('is found, also by a call in the route, and the route has its body', async () => {
       const send = await start({
         async run(_values, call) {
           const { sub } = await tokens.tokenRequired(call.sources[0])
@@ -54,7 +54,7 @@ export function describeBodies(frameworks: readonly Framework[]): void {
       }
     })
 
-    test('JSN-01 a body with no token, no JSON or a bad token is refused before the route runs', async () => {
+    test('a body with no token, no JSON or a bad token is refused before the route runs', async () => {
       const run = vi.fn(() => ({}))
       const send = await start({ run })
       for (const [body, status, code] of [
@@ -72,14 +72,14 @@ export function describeBodies(frameworks: readonly Framework[]): void {
       expect(run).not.toHaveBeenCalled()
     })
 
-    test('JSN-01 a request without a body has no token in it', async () => {
+    test('a request without a body has no token in it', async () => {
       const send = await start({}, tokens.accessTokenOptional)
       expect((await send('/items/new', { method: 'POST' })).status).toBe(200)
       const required = await (await start({}))('/items/new', { method: 'POST' })
       await expect(required.json()).resolves.toMatchObject({ code: 'TOKEN_MISSING' })
     })
 
-    test('JSN-01 a call in the route finds it behind a guard that knows the token in the header', async () => {
+    test('a call in the route finds it behind a guard that knows the token in the header', async () => {
       const send = await start(
         {
           async run(_values, call) {
@@ -96,7 +96,7 @@ export function describeBodies(frameworks: readonly Framework[]): void {
       }
     })
 
-    test('JSN-03 is not found in another media type', async () => {
+    test('is not found in another media type', async () => {
       const response = await (await start({}))('/items/new', toInit(JSON.stringify(BODY), 'text/plain'))
       expect([response.status, await response.json()]).toMatchObject([401, { code: 'TOKEN_MISSING' }])
     })
@@ -104,13 +104,13 @@ export function describeBodies(frameworks: readonly Framework[]): void {
     if (reader.isRaw === true) {
       const readText: Route['run'] = async (_values, call) => ({ text: await call.text() })
 
-      test('JSN-07 on an optional route a malformed body is left as it was', async () => {
+      test('on an optional route a malformed body is left as it was', async () => {
         const send = await start({ run: readText }, tokens.accessTokenOptional)
         const response = await send('/items/new', toInit('{"access_token":'))
         await expect(response.json()).resolves.toEqual({ text: '{"access_token":' })
       })
 
-      test('JSN-07 a body over 1 MiB is not searched, and left to the route', async () => {
+      test('a body over 1 MiB is not searched, and left to the route', async () => {
         const send = await start({ run: readText }, tokens.accessTokenOptional)
         const text = JSON.stringify({ access_token: 'bad', filler: 'x'.repeat(1024 * 1024) })
         const response = await send('/items/new', toInit(text))
@@ -136,7 +136,7 @@ export function describeBodies(frameworks: readonly Framework[]): void {
         send('/items/new', { method: 'POST', headers: { cookie: `access_token_cookie=${TOKEN}` }, body })
       const kinds = framework.isMultipartRead ? [toUrlencoded, toMultipart] : [toUrlencoded]
 
-      test('CKI-12 JSN-07 a field supplies it, and the route has the form', async () => {
+      test('a field supplies it, and the route has the form', async () => {
         const send = await start()
         for (const create of kinds) {
           const response = await post(send, create([csrfOf(TOKEN)]))
@@ -145,7 +145,7 @@ export function describeBodies(frameworks: readonly Framework[]): void {
         }
       })
 
-      test('CKI-12 CKI-14 a field that is absent, empty, wrong, sent twice or a file is refused', async () => {
+      test('a field that is absent, empty, wrong, sent twice or a file is refused', async () => {
         const send = await start()
         for (const [values, code] of [
           [[], 'CSRF_MISSING'],

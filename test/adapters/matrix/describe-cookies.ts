@@ -15,7 +15,7 @@ const TOKEN = tokens.createAccessToken({ uid: 'ada' })
 /** Cookies on their way to a browser, and back. */
 export function describeCookies(frameworks: readonly Framework[]): void {
   describe.each(byName(frameworks))('%s', (_, framework) => {
-    test('CKI-01 sendCookies adds cookies to those that are there and those that come later', async () => {
+    test('sendCookies adds cookies to those that are there and those that come later', async () => {
       const cookies = [...setAccessCookies(tokens, TOKEN), ...unsetCookies(tokens).slice(2)]
       const send = await framework.start(
         {
@@ -38,7 +38,7 @@ export function describeCookies(frameworks: readonly Framework[]): void {
       expect(sent).toEqual([own('first=1'), ...cookies, 'second=2', own('last=9')])
     })
 
-    test('CKI-01 the cookies log a browser in, refresh and out, and a forged request is refused', async () => {
+    test('the cookies log a browser in, refresh and out, and a forged request is refused', async () => {
       const jar = createCookieJar()
       const send = await framework.start(
         {

@@ -199,7 +199,7 @@ export function describeRoutes(frameworks: readonly Framework[]): void {
       expect([response.status, await response.json()]).toMatchObject([401, { code: 'TOKEN_REVOKED' }])
     })
 
-    test('QRY-01 a token in the query is found', async () => {
+    test('a token in the query is found', async () => {
       const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'query' })
       const token = tokens.createAccessToken({ uid: 'ada' })
       const routes = framework.enforceForms.map(

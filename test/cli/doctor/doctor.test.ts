@@ -98,16 +98,21 @@ describe('the documentation', () => {
     expect(rows).toEqual(Object.keys(CHECKS))
   })
 
-  test.each(Object.entries(CHECKS))('%s leads to a section that exists: %s', (_id, address) => {
+  test('every check leads to a section that exists', () => {
+    expect(Object.values(CHECKS).filter((address) => !isSection(address))).toEqual([])
+    expect(isSection('doctor.md#no-such-section')).toBe(false)
+  })
+
+  function isSection(address: string): boolean {
     const [file = '', anchor] = address.split('#')
     const path = new URL(`../../../docs/${file}`, import.meta.url)
-    expect(existsSync(path)).toBe(true)
+    if (!existsSync(path)) return false
     const anchors = [...readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
       heading
         .toLowerCase()
         .replaceAll(/[^\w\- ]/g, '')
         .replaceAll(' ', '-'),
     )
-    if (anchor !== undefined) expect(anchors).toContain(anchor)
-  })
+    return anchor === undefined || anchors.includes(anchor)
+  }
 })

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build, type Plugin } from 'esbuild'
+import { build } from 'esbuild'
 
 /** The program of the child processes, in plain JavaScript. */
 export interface WorkerProgram {
@@ -12,11 +12,8 @@ export interface WorkerProgram {
 /** The program of the processes that have a replica. */
 export const REPLICA_PROCESS = 'test/faults/replica/process.ts'
 
-/** Bundles a program of child processes, from the sources as they are unless `plugins` change them. */
-export async function bundleWorker(
-  entry = 'test/faults/harness/worker.ts',
-  plugins: Plugin[] = [],
-): Promise<WorkerProgram> {
+/** Bundles a program of child processes. */
+export async function bundleWorker(entry = 'test/faults/harness/worker.ts'): Promise<WorkerProgram> {
   const root = findRoot(fileURLToPath(import.meta.url))
   mkdirSync(join(root, 'build'), { recursive: true })
   // Inside of the repository, so that the packages it imports are found.
@@ -35,7 +32,6 @@ export async function bundleWorker(
     platform: 'node',
     format: 'esm',
     logLevel: 'error',
-    plugins,
   })
   return { path, remove }
 }

@@ -9,7 +9,7 @@ import {
   startNodeOn,
   waitForStore,
 } from './scripted-node.js'
-import { createScriptedServer, type ScriptedServer, type StoreMistakes } from './scripted-store.js'
+import { createScriptedServer, type ScriptedServer } from './scripted-store.js'
 import { childOf, firstToken } from '../../../packages/contracts/src/store-fixture.js'
 import { watchStarvation } from './watch-starvation.js'
 
@@ -217,16 +217,18 @@ const STEPS: Readonly<Record<string, (step: Step) => Promise<void>>> = {
   },
 }
 
-/** Runs every step, with a store that makes these mistakes; one history for each. */
-export async function runSteps(mistakes: StoreMistakes): Promise<Record<string, History>> {
+/** Runs every step; one history for each. */
+export async function runSteps(): Promise<Record<string, History>> {
   const histories: Record<string, History> = {}
   const starved: Fault[] = []
-  watchStarvation(BOUND_MS / 4, (t0, t1) => starved.push({ kind: STARVED, t0, t1, processes: null }))
+  const stopWatching = watchStarvation(BOUND_MS / 4, (t0, t1) =>
+    starved.push({ kind: STARVED, t0, t1, processes: null }),
+  )
   const run = async (name: string): Promise<void> => {
     const operations: Operation[] = []
     const faults: Fault[] = []
     const t0 = machineMs()
-    const server = createScriptedServer(mistakes)
+    const server = createScriptedServer()
     await STEPS[name]?.({ boundMs: BOUND_MS, operations, faults, starved, server })
     // Every step but the last hurts something for as long as it takes.
     if (name !== 'nothing happens') faults.push({ kind: name, t0, t1: machineMs(), processes: null })
@@ -237,6 +239,7 @@ export async function runSteps(mistakes: StoreMistakes): Promise<Record<string, 
   const [stalling, ...others] = Object.keys(STEPS).toSorted((one) => (one.includes('stalls') ? -1 : 1))
   await run(stalling as string)
   await Promise.all(others.map(run))
+  stopWatching()
   return Object.fromEntries(
     Object.entries(histories).map(([name, history]) => [
       name,

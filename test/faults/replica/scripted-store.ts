@@ -5,21 +5,10 @@ import {
   type Position,
   type Revocation,
   type RevocationStore,
-  type RotationDecision,
   type RotationPlace,
   toFirstPlace,
   toRotation,
 } from '../../../packages/tokenlib/src/kit.js'
-
-/** Mistakes that a store can make, rather than a replica. */
-export interface StoreMistakes {
-  /** A position is a number, and whatever history has as many batches is taken for the same one. */
-  readonly hasNoLinks?: boolean
-  /** Batches get their numbers before they are there, so that a later one can be there first. */
-  readonly numbersEarly?: boolean
-  /** Every sibling of the current refresh token moves the session on within the grace. */
-  readonly forks?: boolean
-}
 
 interface Batch {
   readonly number: number
@@ -51,10 +40,9 @@ export interface ScriptedConnection {
 const PAGE_SIZE = 3
 
 /** A store with a log of batches, in pages of three. */
-export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServer {
+export function createScriptedServer(): ScriptedServer {
   let epoch = 1
   let log: Batch[] = []
-  let taken = 0
   let nonces = 0
 
   const merged = (): Map<string, Revocation> => {
@@ -70,18 +58,15 @@ export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServ
   const last = (): Position => toPosition(log.at(-1)?.number ?? 0, log.at(-1)?.nonce ?? '')
 
   const append = async (entries: readonly Revocation[], wait?: Promise<void>): Promise<Position> => {
-    const early = ++taken
     if (wait !== undefined) await wait
-    const number = mistakes.numbersEarly === true ? early : log.length + 1
+    const number = log.length + 1
     const nonce = String(++nonces)
-    log = [...log, { number, nonce, entries }].toSorted((one, other) => one.number - other.number)
+    log = [...log, { number, nonce, entries }]
     return toPosition(number, nonce)
   }
 
   const isKnown = (number: number, nonce: string): boolean =>
-    mistakes.hasNoLinks === true
-      ? number <= (log.at(-1)?.number ?? 0)
-      : number === 0 || log.some((batch) => batch.number === number && batch.nonce === nonce)
+    number === 0 || log.some((batch) => batch.number === number && batch.nonce === nonce)
 
   const read = (after: Position | null): FeedPage => {
     const [known, number = '0', nonce = ''] = after?.split('|') ?? [String(epoch)]
@@ -114,12 +99,7 @@ export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServ
       const row = rows.get(sid) ?? null
       const isRevoked = merged().has(`session:${sid}`)
       const now = Date.now()
-      const decide = (place: RotationPlace | null): RotationDecision =>
-        decideRotation(place && { ...place, isRevoked, until: FOREVER }, token, rules, now)
-      let decision = decide(row)
-      if (row !== null && decision.outcome === 'superseded' && mistakes.forks === true) {
-        decision = decide({ ...row, current: token.parent, generation: token.generation - 1 })
-      }
+      const decision = decideRotation(row && { ...row, isRevoked, until: FOREVER }, token, rules, now)
       if (decision.outcome === 'reuse') {
         await append([{ kind: 'session', id: sid, notBefore: FOREVER, until: FOREVER }])
       }
@@ -164,11 +144,9 @@ export function createScriptedServer(mistakes: StoreMistakes = {}): ScriptedServ
     lose() {
       epoch++
       log = []
-      taken = 0
     },
     loseAfter(count) {
       log = log.slice(0, count)
-      taken = count
     },
     async revokeSlowly(batch, wait) {
       await append(batch.map(raise), wait)

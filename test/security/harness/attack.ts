@@ -9,6 +9,11 @@ export class AttackSucceeded extends Error {
   override readonly name = 'AttackSucceeded'
 }
 
+/** Fails as an attack that went through does. */
+export function assertWithstood(isWithstood: boolean, what: string): void {
+  expect(isWithstood, `${AttackSucceeded.name}: ${what}`).toBe(true)
+}
+
 /** What an attack works with. */
 export interface Lab {
   /** The library under attack. */
@@ -37,7 +42,7 @@ export interface TestedGuard {
   accepts(honest: Request): Promise<Record<string, unknown>>
 }
 
-/** Attacks of one class of `attack-classes.json`: the title has its id, and where it was seen, a CVE or an RFC. */
+/** Attacks of the class whose number the file has; the title says where they were seen, a CVE or an RFC. */
 export function describeAttacks(title: string, body: () => void): void {
   describe(title, () => {
     // Only the date: deadlines go on by the real clock.
@@ -127,5 +132,5 @@ async function assertRefused(
 }
 
 function assertRefusal(target: Target, error: unknown): void {
-  if (!target.isRefusal(error)) throw new Error(`${target.name} crashed`, { cause: error })
+  expect(error).toSatisfy((thrown) => target.isRefusal(thrown), `${target.name} must refuse, not crash`)
 }

@@ -26,8 +26,8 @@ interface Row extends FoundSession {
   readonly until: number
 }
 
-/** A map of rows and the rule: what every store is compared with, or, with another rule, a broken store. */
-export function createReferenceStore(now: Clock, rule = decideRotation): HistoryStore {
+/** A map of rows and the rule: what every store is compared with. */
+export function createReferenceStore(now: Clock): HistoryStore {
   const rows = new Map<string, Row>()
   const revoked = new Set<string>()
   const watermarks = new Map<string, number>()
@@ -59,7 +59,7 @@ export function createReferenceStore(now: Clock, rule = decideRotation): History
     rules: RotationRules,
   ): readonly [RotationDecision, Row | null] => {
     const row = rows.get(sid) ?? null
-    const decision = rule(row && { ...row, isRevoked: false }, token, rules, now())
+    const decision = decideRotation(row && { ...row, isRevoked: false }, token, rules, now())
     if (decision.outcome === 'reuse') end(sid)
     return [decision, row]
   }
