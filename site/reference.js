@@ -1,7 +1,7 @@
 // The API reference: one page for each entry point of the packages, from the exported types and their comments.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { listPackages } from '../scripts/packages.js'
+import { listPackages } from '../tools/packages/packages.js'
 import { ROOT, SOURCE_FOLDER } from './sources.js'
 
 /** The entry points: the name to import, the page and the source file of each. */

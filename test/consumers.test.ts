@@ -17,7 +17,7 @@ interface Manifest {
 }
 
 test('an unknown consumer is refused with the list of known ones', () => {
-  const script = join(root, 'scripts/consumers.js')
+  const script = join(root, 'tools/consumers/index.js')
   const { status, stderr } = spawnSync(process.execPath, [script, 'unknown'], { encoding: 'utf8' })
   expect(status).toBe(1)
   for (const name of names) expect(stderr).toContain(name)

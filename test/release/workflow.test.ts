@@ -44,7 +44,7 @@ test('checks come first, then the attestation, npm, and the GitHub release', () 
     release: 'publish',
   })
   const commands = readCommands('check')
-  const [tag, ci, packed] = ['scripts/release/notes.js', '.ci/run', 'components'].map((text) =>
+  const [tag, ci, packed] = ['tools/release/notes.js', '.ci/run', 'components'].map((text) =>
     commands.findIndex((command) => command.includes(text)),
   )
   expect([tag, ci, packed].toSorted((a, b) => Number(a) - Number(b))).toEqual([tag, ci, packed])

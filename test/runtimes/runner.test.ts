@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toTables } from '../../scripts/runtimes/report.js'
+import { toTables } from '../../tools/runtimes/report.js'
 import { createRunner } from './runner.js'
 
 interface Result {
