@@ -1,4 +1,4 @@
-import { toTable as toMarkdownTable } from '../tools/browsers/report.js'
+import { toTable as toMarkdownTable } from '../tools/shared/report.js'
 import { toRatio } from './figures.js'
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from '../packages/packages.js'
+import { root } from '../shared/root.js'
 import { readDeclarations } from './reports.js'
 
 const FOLDER = join(root, 'api')

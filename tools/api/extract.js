@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { CompilerState, Extractor, ExtractorConfig, ExtractorLogLevel } from '@microsoft/api-extractor'
 import { listSubpaths } from '../packages/entries.js'
-import { listPackages, root } from '../packages/packages.js'
+import { listPackages } from '../packages/packages.js'
+import { root } from '../shared/root.js'
 import { toReports } from './reports.js'
 
 /**

@@ -2,9 +2,10 @@
 // npm run api [-- --check]
 import { parseArgs } from 'node:util'
 import { assertRecorded, compareReports, readReports, toLines, writeReports } from './compare.js'
+import { runTool } from '../shared/report.js'
 import { extractReports } from './extract.js'
 
-try {
+await runTool(() => {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
   const reports = extractReports()
   if (values.check) {
@@ -16,7 +17,4 @@ try {
     console.log(`${reports.size} API reports written to api, ${lines.length} lines of differences`)
     if (lines.length <= 40) for (const line of lines) console.log(line)
   }
-} catch (error) {
-  console.error(error.message)
-  process.exitCode = 1
-}
+})

@@ -3,7 +3,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describeRun, toPage, toRulesPage } from './report.js'
-import { importTypeScript, ROOT } from '../shared/import-typescript.js'
+import { importTypeScript } from '../shared/import-typescript.js'
+import { root } from '../shared/root.js'
 
 const { parseBrowserOptions, runBrowsers } = await importTypeScript('test/browser-evidence/run-browsers.ts')
 const options = parseBrowserOptions(process.argv.slice(2))
@@ -18,7 +19,7 @@ if (options.isJson) console.log(JSON.stringify(record, null, 2))
 
 const given = process.argv.slice(2).join(' ')
 if (given === '') {
-  writeFileSync(join(ROOT, 'test/browser-evidence/results.json'), `${JSON.stringify(record, null, 2)}\n`)
+  writeFileSync(join(root, 'test/browser-evidence/results.json'), `${JSON.stringify(record, null, 2)}\n`)
   writePage('docs/browser-evidence.md', toPage)
 }
 if (/^--rules( --quick)?$/.test(given)) writePage('docs/rotation-compared.md', toRulesPage)
@@ -29,6 +30,6 @@ if (!options.isJson) console.log(`${record.runs.length} runs, ${broken} with bro
 process.exit(broken === 0 ? 0 : 1)
 
 function writePage(path, toText) {
-  const page = join(ROOT, path)
+  const page = join(root, path)
   writeFileSync(page, toText(readFileSync(page, 'utf8'), record, given))
 }

@@ -1,3 +1,5 @@
+import { replacePart, toTable } from '../shared/report.js'
+
 const START = '<!-- Written by node tools/browsers. -->'
 
 const [RULES_START, RULES_END] = ['<!-- rotation-browsers:start -->', '<!-- rotation-browsers:end -->']
@@ -51,9 +53,7 @@ export function toPage(page, record) {
 
 /** The page that compares rules of rotation, with the table of a run with these arguments. */
 export function toRulesPage(page, record, given) {
-  const [start, end] = [page.indexOf(RULES_START), page.indexOf(RULES_END)]
-  if (start === -1 || end < start) throw new Error(`The page needs the lines ${RULES_START} and ${RULES_END}`)
-  return `${page.slice(0, start)}${RULES_START}\n\n${toRulesTable(record, given)}\n\n${page.slice(end)}`
+  return replacePart(page, RULES_START, RULES_END, toRulesTable(record, given))
 }
 
 function toRulesTable({ date, versions, runs }, given) {
@@ -95,16 +95,4 @@ function toTables({ date, versions, runs }) {
 
 function toTitle(name) {
   return name === 'firefox' ? 'Firefox' : 'Chromium'
-}
-
-/** A table in Markdown, aligned as oxfmt does it. */
-export function toTable(head, rows) {
-  const all = [head, ...rows]
-  const widths = head.map((_, at) => Math.max(3, ...all.map((row) => row[at].length)))
-  const toLine = (row) => `| ${row.map((cell, at) => cell.padEnd(widths[at])).join(' | ')} |`
-  return [
-    toLine(head),
-    `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`,
-    ...rows.map(toLine),
-  ].join('\n')
 }

@@ -1,5 +1,5 @@
 import { toSvg } from '../../benchmarks/chart.js'
-import { toTable } from '../browsers/report.js'
+import { replacePart, toTable } from '../shared/report.js'
 
 /**
  * @typedef {import('../../test/rotation-compared/compare.js').Comparison} Comparison
@@ -44,9 +44,7 @@ export function describeRule(figures, setting) {
  * @param {Comparison} comparison
  */
 export function toPage(page, comparison) {
-  const [start, end] = [page.indexOf(START), page.indexOf(END)]
-  if (start === -1 || end < start) throw new Error(`The page needs the lines ${START} and ${END}`)
-  return `${page.slice(0, start)}${START}\n\n${toFigures(comparison)}\n\n${page.slice(end)}`
+  return replacePart(page, START, END, toFigures(comparison))
 }
 
 /**

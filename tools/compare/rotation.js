@@ -2,7 +2,8 @@
 // node tools/compare/rotation.js [--seeds <number>] [--first-seed <number>]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { importTypeScript, ROOT } from '../shared/import-typescript.js'
+import { importTypeScript } from '../shared/import-typescript.js'
+import { root } from '../shared/root.js'
 import { describeRule, toChart, toPage } from './rotation-report.js'
 
 const { compareRules, parseSeeds } = await importTypeScript('test/rotation-compared/compare.ts')
@@ -15,8 +16,8 @@ console.log(`Seeds ${seeds.firstSeed} to ${seeds.firstSeed + seeds.seeds - 1}`)
 const comparison = compareRules(seeds, (figures, setting) => console.log(describeRule(figures, setting)))
 
 if (process.argv.length === 2) {
-  const page = join(ROOT, 'docs/rotation-compared.md')
-  writeFileSync(join(ROOT, 'test/rotation-compared/results.json'), `${JSON.stringify(comparison, null, 2)}\n`)
-  writeFileSync(join(ROOT, 'docs/images/rotation-chart.svg'), toChart(comparison))
+  const page = join(root, 'docs/rotation-compared.md')
+  writeFileSync(join(root, 'test/rotation-compared/results.json'), `${JSON.stringify(comparison, null, 2)}\n`)
+  writeFileSync(join(root, 'docs/images/rotation-chart.svg'), toChart(comparison))
   writeFileSync(page, toPage(readFileSync(page, 'utf8'), comparison))
 }

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { root } from '../shared/root.js'
 
 // Ours first; the others by their packages.
 const TARGETS = {
@@ -20,7 +20,6 @@ const ACCEPTED = 'AttackSucceeded'
 // An id of test/security/attack-classes.json, which has a sentence for each.
 const CLASS = /^ATK-\d{2}/
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-compare-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 

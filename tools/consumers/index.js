@@ -3,7 +3,6 @@
 //
 // A consumer is a complete project without tokenlib in its package.json. It is copied into a folder of its own, with
 // test/consumers/shared beside its files as `shared`, and its script `test` must end with 0.
-import { spawn } from 'node:child_process'
 import {
   createWriteStream,
   cpSync,
@@ -19,8 +18,10 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
 import { writeConsumers } from '../runtimes/report.js'
-import { packAll, root, toDependencies } from '../packages/pack.js'
-import { run } from '../shared/processes.js'
+import { packAll, toDependencies } from '../packages/pack.js'
+import { root } from '../shared/root.js'
+import { run, runLogged } from '../shared/processes.js'
+import { runTool } from '../shared/report.js'
 import { installRuntime } from '../runtimes/runtime-binaries.js'
 
 const CONSUMERS = join(root, 'test/consumers')
@@ -147,30 +148,9 @@ function readNodeName({ engines = {} }) {
   throw new Error(`"engines.node" of a consumer must be ">=22" or absent, not "${engines.node}"`)
 }
 
-/** Runs npm in a process group of its own, so that a timeout also ends what it has started. */
-function npm(args, cwd, env, log) {
-  return new Promise((resolve, reject) => {
-    const child = spawn('npm', args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
-    let output = ''
-    for (const stream of [child.stdout, child.stderr]) {
-      stream.setEncoding('utf8').on('data', (text) => {
-        output += text
-        log.write(text)
-      })
-    }
-    const end = () => {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-    }
-    const timer = setTimeout(end, TIMEOUT_MS)
-    process.once('SIGINT', end)
-    child.once('error', reject)
-    child.once('close', (code, signal) => {
-      clearTimeout(timer)
-      process.off('SIGINT', end)
-      if (code === 0) resolve()
-      else reject(new Error(readFirstError(output) ?? `npm ${args[0]} ended with ${code ?? signal}`))
-    })
-  })
+async function npm(args, cwd, env, log) {
+  const { output, code, signal } = await runLogged('npm', args, { cwd, env, log, timeoutMs: TIMEOUT_MS })
+  if (code !== 0) throw new Error(readFirstError(output) ?? `npm ${args[0]} ended with ${code ?? signal}`)
 }
 
 /** The most telling lines first: a failed assertion, a type error, any other error. */
@@ -199,9 +179,4 @@ function toLine({ name, works, seconds, node, error, logFile }) {
   return works ? line : `${line}\n       ${error}\n       All output: ${logFile}`
 }
 
-try {
-  process.exitCode = (await runConsumers()) > 0 ? 1 : 0
-} catch (error) {
-  console.error(error.message)
-  process.exitCode = 1
-}
+await runTool(async () => ((await runConsumers()) > 0 ? 1 : 0))

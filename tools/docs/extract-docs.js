@@ -11,9 +11,8 @@
 // in test/consumers, which test/consumers.test.ts compares it with, or of one in test/migrations.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { root } from '../shared/root.js'
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const target = join(root, 'build/docs')
 
 function extractDocs() {

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listSubpaths } from '../packages/entries.js'
 import { listExportedNames } from './exported-names.js'
-import { assertNone } from '../shared/processes.js'
+import { assertNone } from '../shared/report.js'
 
 // Pages that are not named after what they describe: the store of `tokenlib/redis` is in a folder of its own.
 const PAGES = {

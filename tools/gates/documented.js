@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assertNone } from '../shared/processes.js'
+import { assertNone } from '../shared/report.js'
 
 const EXPORT =
   /^export (?:default )?(?:declare )?(?:abstract )?(?:async )?(class|function\*?|const|let|interface|type|enum|namespace) ([\w$]+)/gm

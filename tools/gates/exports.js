@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { assertNone } from '../shared/processes.js'
+import { assertNone } from '../shared/report.js'
 import { ENTRY_FIELDS, listSubpaths, toEntryFields } from '../packages/entries.js'
 
 /** What every package.json says of its entries is what the table of public names says, and each file is published. */

@@ -1,4 +1,5 @@
-import { assertNone, run } from '../shared/processes.js'
+import { run } from '../shared/processes.js'
+import { assertNone } from '../shared/report.js'
 
 // Absolute paths of somebody's machine; a path that continues a host, a variable or `..` is none.
 const MACHINE_PATH = '(^|[^A-Za-z0-9_.~})-])/(home|root|work|Users)/'

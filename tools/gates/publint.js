@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
-import { assertNone } from '../shared/processes.js'
+import { assertNone } from '../shared/report.js'
 
 /** The packed packages satisfy publint, down to its suggestions. */
 export async function checkPublint({ packages }) {

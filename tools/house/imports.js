@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { root } from '../packages/packages.js'
+import { root } from '../shared/root.js'
 
 const ROUNDS = 15
 

@@ -8,7 +8,8 @@ import { measureImports } from './imports.js'
 import { measureSources } from './sources.js'
 import { measureSurface } from './surface.js'
 import { measureWalks } from './walks.js'
-import { packAll, root } from '../packages/pack.js'
+import { packAll } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 import { run } from '../shared/processes.js'
 
 const { values } = parseArgs({ options: { files: { type: 'boolean', default: false } } })

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from '../packages/packages.js'
+import { root } from '../shared/root.js'
 
 const SHORT_LINES = 25
 

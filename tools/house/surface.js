@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { listSubpaths } from '../packages/entries.js'
 import { listExportedNames } from '../gates/exported-names.js'
-import { findPackage, root } from '../packages/packages.js'
+import { findPackage } from '../packages/packages.js'
+import { root } from '../shared/root.js'
 
 /** The public members of a manager, the names that the root exports, and the number of subpaths. */
 export async function measureSurface() {

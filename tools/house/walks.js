@@ -2,7 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { build } from 'esbuild'
-import { listPackages, root } from '../packages/packages.js'
+import { listPackages } from '../packages/packages.js'
+import { root } from '../shared/root.js'
 
 const FOLDER = join(root, 'build/house')
 

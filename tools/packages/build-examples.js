@@ -3,12 +3,15 @@
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from '../shared/processes.js'
-import { root } from './packages.js'
+import { runTool } from '../shared/report.js'
+import { root } from '../shared/root.js'
 
 const target = join(root, 'build/examples')
 
-rmSync(target, { recursive: true, force: true })
-await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'examples'], root)
-for (const folder of ['page', 'nest-browser/public']) {
-  cpSync(join(root, 'examples', folder), join(target, folder), { recursive: true })
-}
+await runTool(async () => {
+  rmSync(target, { recursive: true, force: true })
+  await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'examples'], root)
+  for (const folder of ['page', 'nest-browser/public']) {
+    cpSync(join(root, 'examples', folder), join(target, folder), { recursive: true })
+  }
+})

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { decode, encode } from '@jridgewell/sourcemap-codec'
 import { build } from 'tsdown'
 import { writeConsoleAssets } from './console-assets.js'
-import { listPackages, root } from './packages.js'
+import { listPackages } from './packages.js'
+import { root } from '../shared/root.js'
 
 // What entries share, in a few chunks instead of one for every set of entries. A group takes what its modules import along,
 // and those above come first.

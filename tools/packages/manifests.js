@@ -3,7 +3,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ENTRY_FIELDS, toEntryFields } from './entries.js'
-import { listPackages, root } from './packages.js'
+import { listPackages } from './packages.js'
+import { root } from '../shared/root.js'
 
 for (const one of listPackages()) {
   const others = Object.entries(one.manifest).filter(([field]) => !ENTRY_FIELDS.includes(field))

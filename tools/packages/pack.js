@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listPackages, root } from './packages.js'
+import { listPackages } from './packages.js'
+import { root } from '../shared/root.js'
 import { run } from '../shared/processes.js'
-
-export { root } from './packages.js'
 
 /** What the package.json of this repository says: its version, and the versions of what it is tested with. */
 export function readManifest() {

@@ -1,10 +1,7 @@
 // The packages of this repository and their public entry points. `paths` of tsconfig.json is the table they come from.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-/** The root of this repository. */
-export const root = fileURLToPath(new URL('../..', import.meta.url))
+import { root } from '../shared/root.js'
 
 // What else a package publishes: a program, and a file to serve.
 const OTHER_ENTRIES = { cli: { main: 'packages/cli/src/main.ts' } }

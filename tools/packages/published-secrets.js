@@ -1,7 +1,7 @@
 // Makes packages/tokenlib/src/tokens/published-secrets.ts anew from the published list: node tools/packages/published-secrets.js
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { root } from '../shared/root.js'
 
 // Shorter ones are refused for their length.
 const LEAST_BYTES = 32
@@ -15,7 +15,6 @@ const EXAMPLES = [
   'a-valid-string-secret-that-is-at-least-512-bits-long-which-is-very-long',
 ]
 
-const root = fileURLToPath(new URL('../..', import.meta.url))
 const lines = readFileSync(`${root}../shared/vectors/weak-secrets/jwt.secrets.list`).toString().split(/\r?\n/)
 const long = lines.filter((line) => Buffer.byteLength(line) >= LEAST_BYTES)
 const fingerprints = [...long, ...EXAMPLES].map((line) =>

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 
 const HEADING = /^## (?:\[?(Unreleased|[\w.-]+?)\]?)(?: - (\S+))?$/gm
 

@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process'
 import { createWriteStream, mkdirSync } from 'node:fs'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { root } from '../packages/pack.js'
+import { runLogged } from '../shared/processes.js'
+import { root } from '../shared/root.js'
 
 /** The folder for logs, the tarball and the list of components. */
 export const OUTPUT = join(root, 'build/release')
@@ -23,20 +22,7 @@ export async function runCommand(program, args, { name, cwd = root, shell = fals
   mkdirSync(OUTPUT, { recursive: true })
   const file = join(OUTPUT, `${name.replaceAll(/[^\w-]+/g, '-')}.log`)
   const log = createWriteStream(file)
-  const child = spawn(program, args, {
-    cwd,
-    shell,
-    env: readEnvironment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => {
-      output += text
-      log.write(text)
-    })
-  }
-  const [code, signal] = await once(child, 'close')
+  const { output, code, signal } = await runLogged(program, args, { cwd, shell, log, env: readEnvironment() })
   await new Promise((resolve) => log.end(resolve))
   if (code === 0) return output
   const lines = output.trimEnd().split('\n').slice(-SHOWN_LINES)

@@ -1,8 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findPackage, root } from '../packages/packages.js'
-import { assertNone, run } from '../shared/processes.js'
+import { findPackage } from '../packages/packages.js'
+import { root } from '../shared/root.js'
+import { run } from '../shared/processes.js'
+import { assertNone } from '../shared/report.js'
 import { OUTPUT } from './commands.js'
 import { packTarballs } from './tarball.js'
 

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { root } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 import { readEnvironment, readLine, runCommand } from './commands.js'
 import { git } from './repository.js'
 

@@ -3,6 +3,7 @@
 //   [--compatible <declaration>,…]
 import { parseArgs } from 'node:util'
 import { readManifest } from '../packages/pack.js'
+import { runTool } from '../shared/report.js'
 import { checkApiChanges } from './api-changes.js'
 import { checkChangelog } from './changelog.js'
 import { readLine, runScript } from './commands.js'
@@ -121,9 +122,4 @@ function countTests(output) {
   return readLine(output, /^\s*Tests? .*passed/, 'passed')
 }
 
-try {
-  process.exitCode = await release()
-} catch (error) {
-  console.error(error.message)
-  process.exitCode = 2
-}
+await runTool(release, 2)

@@ -1,4 +1,4 @@
-import { root } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 import { run } from '../shared/processes.js'
 import { compareVersions } from './versions.js'
 

@@ -1,7 +1,8 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { install, packAll, readManifest, root, toDependencies } from '../packages/pack.js'
+import { install, packAll, readManifest, toDependencies } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 import { run } from '../shared/processes.js'
 import { OUTPUT } from './commands.js'
 

@@ -1,7 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listPackages, root } from '../packages/packages.js'
-import { assertNone } from '../shared/processes.js'
+import { listPackages } from '../packages/packages.js'
+import { root } from '../shared/root.js'
+import { assertNone } from '../shared/report.js'
 import { readSections } from './changelog.js'
 
 /** Where else the version of package.json is written, and how to read it there. */

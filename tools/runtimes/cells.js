@@ -2,8 +2,11 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { declareLogoutByGet } from '../../test/runtimes/logout-by-get.js'
 import { createRunner } from '../../test/runtimes/runner.js'
-import { readLines, startProgram, toCommand, toReason } from './processes.js'
+import { readLines, startProgram, toReason } from '../shared/processes.js'
 import { contractWorker, OLD_DATE, readNewestDate, smokeWorker, startWorker } from './workerd.js'
+
+/** How long a whole cell may take. */
+const CELL_TIMEOUT_MS = 300_000
 
 const NODES = ['node20', 'node22', 'node24', 'node26']
 const only = (names, reason) => (runtime) => (names.includes(runtime) ? null : reason)
@@ -94,10 +97,15 @@ function listSmoke(runtime, { project, binaries }) {
   ]
 }
 
+/** How a runtime runs a file. */
+function toCommand(runtime, binaries) {
+  return runtime === 'deno' ? [binaries.deno, 'run', '--allow-all', '--no-prompt'] : [binaries[runtime]]
+}
+
 async function runMain(runtime, args, { project, binaries, servers }) {
   const command = [...toCommand(runtime, binaries), 'main.js', ...args]
-  const env = servers ?? {}
-  const { values, errors, code, signal } = await readLines(command, { cwd: project.folder, env })
+  const options = { cwd: project.folder, env: servers, timeoutMs: CELL_TIMEOUT_MS }
+  const { values, errors, code, signal } = await readLines(command, options)
   const results = values.filter(({ outcome }) => outcome !== undefined)
   if (values.at(-1)?.done === true) return results
   const end = signal === null ? `ended with code ${code}` : `was ended by ${signal}`

@@ -4,7 +4,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { install, root } from '../packages/pack.js'
+import { install } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 import { installRuntime } from './runtime-binaries.js'
 
 const VERSIONS = {

@@ -3,7 +3,8 @@ import { builtinModules } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { install, packAll, readManifest, root, toDependencies } from '../packages/pack.js'
+import { install, packAll, readManifest, toDependencies } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 import { run } from '../shared/processes.js'
 
 // What the example applications and the stores need, in the versions that this repository is tested with.

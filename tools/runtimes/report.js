@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from '../packages/pack.js'
+import { replacePart, toTable } from '../shared/report.js'
+import { root } from '../shared/root.js'
 
 /** A cell in one line. */
 export function describeCell(cell) {
@@ -79,15 +80,6 @@ function toMark(cell) {
   return `works (${cell.steps})`
 }
 
-// As oxfmt aligns tables.
-function toTable(head, rows) {
-  const widths = head.map((_, at) => Math.max(3, ...[head, ...rows].map((row) => row[at].length)))
-  const line = (row) => `| ${row.map((text, at) => text.padEnd(widths[at])).join(' | ')} |`
-  return [line(head), `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`, ...rows.map(line)].join(
-    '\n',
-  )
-}
-
 function listMissing(cells) {
   const reasons = new Map()
   const add = (what, reason, runtime) => {
@@ -105,7 +97,7 @@ const PAGE = join(root, 'docs/runtimes.md')
 
 /** The page with the tables of `node tools/runtimes`. */
 export function toPage(page, results) {
-  return replacePart(page, 'node tools/runtimes', toTables(results))
+  return replaceTables(page, 'node tools/runtimes', toTables(results))
 }
 
 /** The page with the table of `node tools/consumers`. */
@@ -117,20 +109,16 @@ export function toConsumersPage(page, consumers) {
     works ? 'works' : '**fails**',
     date,
   ])
-  return replacePart(
+  return replaceTables(
     page,
     'node tools/consumers',
     toTable(['Project', 'What it is', 'Runs on', 'Result', 'Last run'], rows),
   )
 }
 
-function replacePart(page, command, text) {
-  const start = `<!-- Written by ${command}. -->`
-  const end = `<!-- End of what ${command} writes. -->`
-  const [before] = page.split(start)
-  const after = page.split(end)[1]
-  if (after === undefined) throw new Error(`docs/runtimes.md has no place for what ${command} writes`)
-  return `${before}${start}\n\n${text}\n\n${end}${after}`
+function replaceTables(page, command, text) {
+  const [start, end] = [`<!-- Written by ${command}. -->`, `<!-- End of what ${command} writes. -->`]
+  return replacePart(page, start, end, text)
 }
 
 /** Records a full run, and writes its tables into docs/runtimes.md. */

@@ -1,7 +1,8 @@
 // JavaScript runtimes from npm packages that carry the binaries, so that nobody has to install one by hand.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { install, root } from '../packages/pack.js'
+import { install } from '../packages/pack.js'
+import { root } from '../shared/root.js'
 
 const VERSIONS = {
   node20: '20.19.6',

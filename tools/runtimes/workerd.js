@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { collect, stop, toReason } from './processes.js'
+import { collect, stop, toReason } from '../shared/processes.js'
 
 /** From this date on `nodejs_compat` is what it is today, but timers are still numbers. */
 export const OLD_DATE = '2024-09-23'

@@ -8,7 +8,7 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ROOT } from '../shared/import-typescript.js'
+import { root } from '../shared/root.js'
 import { readOptions, SAMPLE_INTERVAL_MS } from './options.js'
 import { describeMinute, describeResult, readSamples, toResult } from './report.js'
 import { startStore } from './servers.js'
@@ -27,7 +27,7 @@ if (options.report !== undefined) {
 }
 
 const stamp = new Date().toISOString().replaceAll(':', '-').slice(0, 19)
-const folder = join(ROOT, 'build', 'soak')
+const folder = join(root, 'build', 'soak')
 mkdirSync(folder, { recursive: true })
 const rawFile = join(folder, `${stamp}.ndjson`)
 const startedAt = Date.now()

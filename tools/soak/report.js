@@ -1,4 +1,4 @@
-import { toTable } from '../browsers/report.js'
+import { toTable } from '../shared/report.js'
 import { BOUND_MS, WARM_UP_MINUTES } from './options.js'
 import { compareQuarters, fitLine, median } from './statistics.js'
 
