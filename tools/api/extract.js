@@ -52,7 +52,7 @@ function createConfig({ name, file, packageJson }, folder) {
     configObject: {
       projectFolder: root,
       mainEntryPointFilePath: file,
-      compiler: { overrideTsconfig: { extends: './tsconfig.base.json', files: [] } },
+      compiler: { overrideTsconfig: { extends: './tsconfig.json', compilerOptions: { paths: {} }, files: [] } },
       apiReport: {
         enabled: true,
         reportFileName: `${name}.api.md`,

@@ -15,7 +15,8 @@ import { root } from '../shared/root.js'
 
 const target = join(root, 'build/docs')
 
-function extractDocs() {
+/** Writes the modules, and removes those of blocks that are gone. */
+export function extractDocs() {
   const written = new Set()
   for (const path of ['README.md', ...markdownUnder('docs')]) {
     for (const { ending, blocks } of listReadings(readBlocks(path))) {
@@ -204,4 +205,4 @@ function declaredNames(source) {
   })
 }
 
-extractDocs()
+if (import.meta.filename === process.argv[1]) extractDocs()

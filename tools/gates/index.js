@@ -15,7 +15,7 @@ import { root } from '../shared/root.js'
 import { run } from '../shared/processes.js'
 import { checkSize } from './size.js'
 import { checkTypes } from './types.js'
-import { checkVersionNames } from './version.js'
+import { checkVersionsAgree } from '../release/versions-agree.js'
 
 // A gate gets the packages and returns its figure, or throws an error whose message says what is wrong.
 const GATES = {
@@ -25,7 +25,7 @@ const GATES = {
   docs: checkDocs,
   documented: checkDocumented,
   api: checkApi,
-  version: checkVersionNames,
+  version: ({ manifest }) => checkVersionsAgree(manifest),
   packed: checkPacked,
   size: checkSize,
   'client size': checkClientSize,

@@ -1,17 +1,24 @@
-// Compiles the example application against the built packages into build/examples, with the files of its pages.
-// npm run build:examples builds the packages first.
-import { cpSync, rmSync } from 'node:fs'
+// Compiles the example application into build/examples, where it imports the built packages, and adds the files of its
+// pages. `npm run typecheck` checks its types. npm run build:examples builds the packages first.
+import { cpSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from '../shared/processes.js'
-import { runTool } from '../shared/report.js'
+import { build } from 'esbuild'
 import { root } from '../shared/root.js'
 
-const target = join(root, 'build/examples')
+const [source, target] = [join(root, 'examples'), join(root, 'build/examples')]
 
-await runTool(async () => {
-  rmSync(target, { recursive: true, force: true })
-  await run(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'examples'], root)
-  for (const folder of ['page', 'nest-browser/public']) {
-    cpSync(join(root, 'examples', folder), join(target, folder), { recursive: true })
-  }
+rmSync(target, { recursive: true, force: true })
+await build({
+  entryPoints: readdirSync(source, { recursive: true })
+    .filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'))
+    .map((path) => join(source, path)),
+  outbase: source,
+  outdir: target,
+  format: 'esm',
+  target: 'es2023',
+  tsconfig: join(root, 'tsconfig.json'),
+  logLevel: 'error',
 })
+for (const folder of ['page', 'nest-browser/public']) {
+  cpSync(join(source, folder), join(target, folder), { recursive: true })
+}

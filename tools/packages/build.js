@@ -85,7 +85,7 @@ function bundle(options) {
   return build({
     config: false,
     target: 'es2023',
-    tsconfig: join(root, 'tsconfig.packages.json'),
+    tsconfig: join(options.cwd, 'tsconfig.json'),
     fixedExtension: false,
     hash: false,
     deps: { onlyBundle: [BUNDLED], alwaysBundle: [BUNDLED] },

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { extractDocs } from '../docs/extract-docs.js'
 import { install, packAll, readManifest, toDependencies } from '../packages/pack.js'
 import { root } from '../shared/root.js'
 import { run } from '../shared/processes.js'
@@ -22,7 +23,7 @@ export async function checkTarballs() {
   // Outside of the repository, so that nothing is found in its node_modules.
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-release-'))
   try {
-    await run(process.execPath, ['tools/docs/extract-docs.js'], root)
+    extractDocs()
     await install(folder, {
       dependencies: { ...toDependencies(packages), hono: devDependencies.hono },
       devDependencies: {

@@ -40,7 +40,7 @@ export class NodeTracerProvider extends TracerProvider {
 
 const CONFIG = `
 import { createRequire } from 'node:module'
-import config from '../../../vitest.config.ts'
+import config from '../../vitest.config.ts'
 
 const require = createRequire(import.meta.url)
 const redirect = {

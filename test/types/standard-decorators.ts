@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run. This folder has experimentalDecorators off.
+// Compiled by `npm run typecheck`, never run, with experimentalDecorators off.
 import { TokenConfig, TokenManager } from 'tokenlib'
 
 const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: 's' }) })

@@ -1,8 +1,8 @@
 // Injected handlers beside the types of @fastify/websocket.
 import type { WebSocket } from '@fastify/websocket'
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
-import { inject } from '../../../packages/tokenlib/src/frameworks/fastify.js'
-import type { TokenManager } from '../../../packages/tokenlib/src/index.js'
+import { inject } from '../../packages/tokenlib/src/frameworks/fastify.js'
+import type { TokenManager } from '../../packages/tokenlib/src/index.js'
 
 interface Route {
   Params: { id: string }
