@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
-import { writeConsoleAssets } from './scripts/console-assets.js'
+import { writeConsoleAssets } from './tools/packages/console-assets.js'
 
 writeConsoleAssets()
 

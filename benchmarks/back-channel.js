@@ -1,6 +1,6 @@
 // From sending a back-channel logout to the refusal of the user's access token in every process of an API.
 // node benchmarks/back-channel.js [logouts] [bound in milliseconds]
-import { importTypeScript } from '../scripts/import-typescript.js'
+import { importTypeScript } from '../tools/shared/import-typescript.js'
 import { describeRows } from './figures.js'
 import { startRedis } from './programs.js'
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
-import { importTypeScript } from '../scripts/import-typescript.js'
+import { importTypeScript } from '../tools/shared/import-typescript.js'
 
 /**
  * @typedef {object} RunningRedis

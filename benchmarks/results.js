@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { cpus, totalmem, type } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { toSection } from '../scripts/soak/report.js'
+import { toSection } from '../tools/soak/report.js'
 import { toChart, toSvg } from './chart.js'
 import { describeGains } from './gains.js'
 import { countMet, judgeTargets, toTable } from './targets.js'
@@ -108,7 +108,7 @@ export function describeSetting({ date, machine, load }) {
  *
  * @param {string} readme
  * @param {Results} results
- * @param {object} soak The JSON that `npm run soak` wrote.
+ * @param {object} soak The JSON that `node tools/soak` wrote.
  */
 export function toPage(readme, results, soak) {
   const sections = {

@@ -1,4 +1,4 @@
-import { toTable as toMarkdownTable } from '../scripts/browsers/report.js'
+import { toTable as toMarkdownTable } from '../tools/shared/report.js'
 import { toRatio } from './figures.js'
 
 /**

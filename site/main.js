@@ -1,4 +1,4 @@
-// npm run site, npm run site:build
+// npm run site [-- build] [-- --port 8080]
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: { port: { type: 'string', default: '5173' }, host: { type: 'string', default: '127.0.0.1' } },
 })
-const [command] = positionals
+const [command = 'serve'] = positionals
 process.env.SITE_COMMAND = command
 
 await prepare()

@@ -1,7 +1,7 @@
 // The API reference: one page for each entry point of the packages, from the exported types and their comments.
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listPackages } from '../scripts/packages.js'
+import { listPackages } from '../tools/packages/packages.js'
 import { ROOT, SOURCE_FOLDER } from './sources.js'
 
 /** The entry points: the name to import, the page and the source file of each. */
@@ -28,11 +28,16 @@ export function listReferencePages() {
 export async function writeReference() {
   const folder = join(SOURCE_FOLDER, 'reference')
   const entryPoints = listEntryPoints()
+  mkdirSync(folder, { recursive: true })
+  // The packages have a tsconfig.json each; typedoc takes one for all.
+  const tsconfig = join(SOURCE_FOLDER, 'reference.tsconfig.json')
+  const files = entryPoints.map(({ source }) => join(ROOT, source))
+  writeFileSync(tsconfig, JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), files, include: [] }))
   // Large, and needed for nothing else.
   const { Application } = await import('typedoc')
   const application = await Application.bootstrapWithPlugins({
-    entryPoints: entryPoints.map(({ source }) => join(ROOT, source)),
-    tsconfig: join(ROOT, 'tsconfig.packages.json'),
+    entryPoints: files,
+    tsconfig,
     basePath: join(ROOT, 'packages'),
     plugin: ['typedoc-plugin-markdown'],
     // `npm run typecheck` checks them, with the TypeScript of the repository.
@@ -70,7 +75,6 @@ export async function writeReference() {
     if (entryPoint === undefined) throw new Error(`No entry point has the module ${module.name}`)
     module.name = entryPoint.page
   }
-  mkdirSync(folder, { recursive: true })
   await application.outputs.writeOutput({ name: 'markdown', path: folder }, project)
 }
 

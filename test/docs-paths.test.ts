@@ -9,6 +9,7 @@ const documents = [
   'README.md',
   'SECURITY.md',
   'CONTRIBUTING.md',
+  'tools/README.md',
   ...readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
     .map((path) => join('docs', path)),
@@ -28,7 +29,7 @@ const NAMING_SCRIPTS = [
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
 // In backticks, and of a folder of this repository: paths of a reader's own project are not meant.
-const OWN_PATH = /`((?:test|packages|scripts|examples|benchmarks|site|api|docs|\.ci|\.github)\/[^`\s]*)`/g
+const OWN_PATH = /`((?:test|packages|tools|examples|benchmarks|site|api|docs|\.ci|\.github)\/[^`\s]*)`/g
 
 /** Whether a path exists; `*` stands for a part of a name, `{a,b}` for several, `<name>` for any. */
 function exists(path: string): boolean {
@@ -95,6 +96,35 @@ test('every file that a document tells to run with vitest exists', () => {
   // The one that stands for any.
   const isFile = (path: string): boolean => path === 'test/x.test.ts' || exists(path)
   expect(listMissing(/npx vitest run (?:--[\w-]+ \S+ )*(test\/[^`\s|]+)/g, isFile)).toEqual([])
+})
+
+test('every tool that a document or CI tells to run exists', () => {
+  const missing = [...documents, '.ci/run', '.github/workflows/release.yml'].flatMap((document) =>
+    Array.from(read(document).matchAll(/\bnode (tools(?:\/[\w-]+)+(?:\.js)?)/g), ([, path = '']) => path)
+      .filter((path) => !existsSync(join(ROOT, path.endsWith('.js') ? path : `${path}/index.js`)))
+      .map((path) => `${document}: ${path}`),
+  )
+  expect(missing).toEqual([])
+})
+
+test('tools/README.md has a line for every folder of tools, and for every program in it', () => {
+  const readme = read('tools/README.md')
+  const isNamed = (name: string): boolean => readme.includes(`\n  ${name}/ `)
+  const folders = readdirSync(join(ROOT, 'tools')).filter((name) => name !== 'README.md')
+  expect(folders.filter((name) => !isNamed(name))).toEqual([])
+
+  const programs = folders.flatMap((folder) => {
+    const files = readdirSync(join(ROOT, 'tools', folder)).filter((file) => file.endsWith('.js'))
+    const texts = new Map(files.map((file) => [file, read(`tools/${folder}/${file}`)]))
+    // A program exports nothing, and is not started by another one.
+    return [...texts]
+      .filter(([file, text]) => !/^export /m.test(text) && ![...texts.values()].join('').includes(`${file}'`))
+      .map(([file]) => `tools/${folder}/${file}`.replace('/index.js', ''))
+  })
+  expect(programs).toContain('tools/evidence/fuzz.js')
+  expect(
+    programs.filter((program) => !readme.includes(`${program}\``) && !readme.includes(`${program} `)),
+  ).toEqual([])
 })
 
 test('the first line that installs the package warns of its name, and installs a file', () => {

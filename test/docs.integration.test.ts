@@ -8,7 +8,7 @@ import { CONFIG_TABLE } from '../packages/tokenlib/src/config/config-table.js'
 import { describeWithPostgres, describeWithRedis } from './helpers/servers/describe-with-servers.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-execFileSync(process.execPath, [join(root, 'scripts/extract-docs.js')])
+execFileSync(process.execPath, [join(root, 'tools/docs/extract-docs.js')])
 
 describe('every example in the documentation does what it says', () => {
   const modules = join(root, 'build/docs')

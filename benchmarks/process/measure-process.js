@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { jwtVerify } from 'jose'
-import { measureImport } from '../../scripts/house/imports.js'
+import { measureImport } from '../../tools/house/imports.js'
 import { alternate, createGroup } from '../figures.js'
 import {
   ALGORITHMS,

@@ -89,7 +89,7 @@ function toRow(count, revocations, { scripts, cpu, bytes }) {
   return {
     replicas: count,
     'revocations/s': revocations,
-    'scripts/s': Number(scripts.toFixed(1)),
+    'scripts per s': Number(scripts.toFixed(1)),
     'server CPU, ms/s': Number(cpu.toFixed(2)),
     'sent, kB/s': Number((bytes / 1000).toFixed(1)),
   }
@@ -99,7 +99,7 @@ function toRow(count, revocations, { scripts, cpu, bytes }) {
 function describeShare(none, most) {
   const share = (name) => (most[name] - none[name]) / (most.replicas - none.replicas)
   return (
-    `${share('scripts/s').toFixed(1)} scripts per second, ${share('server CPU, ms/s').toFixed(2)} ms of server CPU ` +
+    `${share('scripts per s').toFixed(1)} scripts per second, ${share('server CPU, ms/s').toFixed(2)} ms of server CPU ` +
     `per second, ${share('sent, kB/s').toFixed(1)} kB per second`
   )
 }

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import pg from 'pg'
-import { importTypeScript } from '../../scripts/import-typescript.js'
+import { importTypeScript } from '../../tools/shared/import-typescript.js'
 import { createPostgresStore } from 'tokenlib/postgres'
 import { createRedisStore } from 'tokenlib/redis'
 import { startRedis } from '../programs.js'

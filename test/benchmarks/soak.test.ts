@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readSamples, toResult, toSection } from '../../scripts/soak/report.js'
+import { readSamples, toResult, toSection } from '../../tools/soak/report.js'
 
 const MEGABYTE = 1024 * 1024
 const expected = { liveSessions: 10, mostSessions: 20, liveRevocations: 5, mostRevocations: 10 }

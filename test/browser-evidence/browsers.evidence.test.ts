@@ -4,7 +4,7 @@ import { buildParts, type SiteParts } from './open-site.js'
 import { SCENARIOS, SHORT } from './scenarios/index.js'
 import { runScenario } from './scenarios/scenario.js'
 
-// Shorter than `npm run test:browsers`, and on one store each; the counts are the same.
+// Shorter than `node tools/browsers`, and on one store each; the counts are the same.
 describeWithOwnServer('redis', 'with Redis', () => {
   describeWithBrowsers('a browser', (browser) => {
     let parts: SiteParts

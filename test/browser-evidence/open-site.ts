@@ -73,7 +73,7 @@ export interface SiteParts {
   remove(): void
 }
 
-// Also from the bundle that scripts/browsers.js runs, two folders below it.
+// Also from the bundle that tools/browsers runs, two folders below it.
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 /** Bundles the client for the pages, and the application. */

@@ -8,7 +8,7 @@ import { useWorkerProgram } from './harness/worker-program.js'
 import { runKillApplication } from './kill-application.js'
 
 const LIMIT = 240_000
-// Fifty in `npm run faults`, as everything here is larger there.
+// Fifty in `node tools/evidence/faults.js`, as everything here is larger there.
 const KILLS = 10
 const TITLE = 'has lost no logout that it acknowledged, and left none half done'
 const program = useWorkerProgram()

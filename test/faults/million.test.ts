@@ -10,7 +10,7 @@ import { type MillionOutcome, runMillionInMemory, runMillionInRedis, runMillionI
 
 const LIMIT = 120_000
 const TITLE = 'still refuses the first token it revoked, and is empty once all have ended'
-// A million in `npm run faults`.
+// A million in `node tools/evidence/faults.js`.
 const SIZES = { count: 20_000, batch: 1000, pruneLimit: 5000 }
 const program = useWorkerProgram()
 

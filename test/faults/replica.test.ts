@@ -7,7 +7,7 @@ import { checkHistory } from './replica/check-history.js'
 import { runSteps } from './replica/scripted-steps.js'
 
 const LIMIT = 480_000
-// Longer runs, and those of PostgreSQL, are in `npm run faults -- --only replica`.
+// Longer runs, and those of PostgreSQL, are in `node tools/evidence/faults.js --only replica`.
 const SIZES = { ...FULL_REPLICA, seeds: 2, seconds: 20 }
 
 describeWithOwnServer(

@@ -52,7 +52,7 @@ export function describeDisagreement(
     `  token       ${JSON.stringify(token)}`,
     `  signed as   ${signed === token ? 'the same' : JSON.stringify(signed)}`,
     ...keys.map((key) => `  key         ${key}`),
-    `  again       npm run fuzz -- --seed ${seed} --from ${index} --tokens 1`,
+    `  again       node tools/evidence/fuzz.js --seed ${seed} --from ${index} --tokens 1`,
   ].join('\n')
 }
 

@@ -1,6 +1,6 @@
 /*
  * The history of a store, its failover, and two processes that follow it and restore what it has lost.
- * README.md says what is modelled, and what is not. scripts/check-model.js runs it, and every variant.
+ * README.md says what is modelled, and what is not. tools/evidence/model.js runs it, and every variant.
  *
  * Every step is atomic: one script on the server, or one turn of the event loop of a process. Sets of entries are bit
  * masks. Nonces and epochs are random in the code; here they are the smallest number that nobody remembers.

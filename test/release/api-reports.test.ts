@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { assertRecorded, compareReports, readReports } from '../../scripts/api/compare.js'
-import { toReports } from '../../scripts/api/reports.js'
-import { isBreaking } from '../../scripts/release/api-changes.js'
+import { assertRecorded, compareReports, readReports } from '../../tools/api/compare.js'
+import { toReports } from '../../tools/api/reports.js'
+import { isBreaking } from '../../tools/release/api-changes.js'
 
 const toReport = (code: string): string => `## Title\n\n\`\`\`ts\n\n${code}\n\n\`\`\`\n`
 

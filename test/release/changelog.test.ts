@@ -4,9 +4,9 @@ import {
   checkChangelog,
   parseSection,
   readSections,
-} from '../../scripts/release/changelog.js'
-import { readCommands } from '../../scripts/release/fresh-clone.js'
-import { compareVersions, mayBreak, parseVersion } from '../../scripts/release/versions.js'
+} from '../../tools/release/changelog.js'
+import { readCommands } from '../../tools/release/fresh-clone.js'
+import { compareVersions, mayBreak, parseVersion } from '../../tools/release/versions.js'
 
 const CHANGELOG = `# Changelog
 

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILES = [
-  'scripts',
+  'tools',
   'api',
   'docs/releases.md',
   'README.md',
@@ -117,7 +117,7 @@ test('unknown steps and options end with 2', () => {
 
 test('the notes of a release are its section, and only for the tag of the version', () => {
   const notes = (tag: string) =>
-    spawnSync(process.execPath, ['scripts/release/notes.js', tag], { cwd: folder, encoding: 'utf8' })
+    spawnSync(process.execPath, ['tools/release/notes.js', tag], { cwd: folder, encoding: 'utf8' })
   expect(notes(`v${version}`).stdout).toContain('### Upgrading')
   expect(notes(`v${version}`).stdout).not.toContain('\n## ')
   expect(notes('v99.0.0')).toMatchObject({ status: 1, stdout: '' })
@@ -125,7 +125,7 @@ test('the notes of a release are its section, and only for the tag of the versio
 
 function release(...args: string[]): { readonly status: number | null; readonly output: string } {
   const dated = args.includes('--date') ? args : [...args, '--date', date]
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/release.js', ...dated], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['tools/release/index.js', ...dated], {
     cwd: folder,
     encoding: 'utf8',
   })

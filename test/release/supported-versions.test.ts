@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { checkVersionsAgree } from '../../scripts/release/versions-agree.js'
+import { checkVersionsAgree } from '../../tools/release/versions-agree.js'
 
 interface Manifest {
   readonly version: string

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { toChart, toPage } from '../../scripts/rotation/report.js'
+import { toChart, toPage } from '../../tools/compare/rotation-report.js'
 import { type Comparison, measureRule, parseSeeds, PUBLISHED, type RuleFigures, SETTINGS } from './compare.js'
 import { findRule, RULES } from './rules.js'
 

@@ -1,5 +1,5 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict'
-import { startProgram } from '../../scripts/runtimes/processes.js'
+import { startProgram } from '../../tools/shared/processes.js'
 import { SECRET } from './fixtures.js'
 
 /** The arguments that each guide names, and nothing else: no permission more. */

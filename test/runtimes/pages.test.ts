@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { toConsumersPage, toPage } from '../../scripts/runtimes/report.js'
+import { toConsumersPage, toPage } from '../../tools/runtimes/report.js'
 import { GUIDE_ARGUMENTS } from './guide.js'
 
 const read = (path: string): string =>

@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 
 export const SITE = join(root, 'build/site')
 
-/** Builds the site as `npm run site:build` does. */
+/** Builds the site as `npm run site -- build` does. */
 export async function buildSite(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(root, 'site/main.js'), 'build'], { cwd: root })
 }

@@ -36,7 +36,7 @@ export async function bundleWorker(entry = 'test/faults/harness/worker.ts'): Pro
   return { path, remove }
 }
 
-// Not relative to this file: `npm run faults` runs a bundle of it, from another folder.
+// Not relative to this file: `node tools/evidence/faults.js` runs a bundle of it, from another folder.
 function findRoot(path: string): string {
   const folder = dirname(path)
   return existsSync(join(folder, 'package.json')) ? folder : findRoot(folder)

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { accessSync, constants, readdirSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
-import { findRuntime } from '../../../scripts/runtime-binaries.js'
+import { findRuntime } from '../../../tools/runtimes/runtime-binaries.js'
 
 /** Where the programs of Redis, or of Valkey, are. */
 export interface RedisBinaries {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { installRuntime } from '../../../scripts/runtime-binaries.js'
+import { installRuntime } from '../../../tools/runtimes/runtime-binaries.js'
 import {
   findChromium,
   findFirefox,

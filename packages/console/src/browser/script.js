@@ -207,7 +207,7 @@ async function keepHealth() {
   try {
     if (!document.hidden) await showHealth()
   } finally {
-    setTimeout(keepHealth, HEALTH_EVERY_MS)
+    setTimeout(() => void keepHealth(), HEALTH_EVERY_MS)
   }
 }
 

@@ -1,4 +1,4 @@
-// Made by scripts/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io: those of
+// Made by tools/packages/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io: those of
 // 32 bytes and more.
 
 /** How many bytes of its SHA-256 digest each secret is known by. */
