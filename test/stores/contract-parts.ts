@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, test } from 'vitest'
 /** Runs the whole contract of stores. */
 export const WHOLE_CONTRACT: ContractRunner = { afterAll, beforeAll, describe, test }
 
-const DIFFERS = /: (claims|lookups|feed|sessions|sessions of a wrong clock|a limit of sessions|replication|lost data)$/
+const DIFFERS =
+  /: (claims|lookups|feed|sessions|sessions of a wrong clock|a limit of sessions|replication|lost data)$/
 
 /**
  * Runs the parts of the contract that send every statement of a store, read every shape of answer, and wait for messages.

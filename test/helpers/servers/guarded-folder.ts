@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
-import { chownSync, existsSync, mkdtempSync, statfsSync } from 'node:fs'
+import { chownSync, mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DATABASE_PARENT } from './database-parent.js'
 
 /** The user that a server runs as, when it is not the user of the tests. */
 export interface Owner {
@@ -27,7 +27,7 @@ export interface GuardedFolder {
  * longer than it does, and write: so the folder is removed until it stays away.
  */
 export function createGuardedFolder(prefix: string, signal: 'QUIT' | 'KILL', owner?: Owner): GuardedFolder {
-  const path = mkdtempSync(join(PARENT, prefix))
+  const path = mkdtempSync(join(DATABASE_PARENT, prefix))
   if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
   // A session of its own: the Ctrl-C of a terminal goes to all of a group, and the guard must outlive it.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', path, signal], {
@@ -45,17 +45,6 @@ export function createGuardedFolder(prefix: string, signal: 'QUIT' | 'KILL', own
       guard.stdin.end('\n')
     },
   }
-}
-
-// In memory, if there is room: a server waits for its disk at every write. Memory outlives a killed server as a disk does,
-// and no test turns the machine off.
-const MEMORY = '/dev/shm'
-const NEEDED_BYTES = 4 * 1024 ** 3
-const PARENT = existsSync(MEMORY) && readFreeBytes(MEMORY) > NEEDED_BYTES ? MEMORY : tmpdir()
-
-function readFreeBytes(path: string): number {
-  const { bavail, bsize } = statfsSync(path)
-  return bavail * bsize
 }
 
 const GUARD = `
