@@ -48,6 +48,9 @@ const NEST = 'test/adapters/nest*.test.ts'
 // What calls no more of Nest than the tests that run on both versions.
 const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io,tenants}.test.ts'
 
+// It takes a fifth of the time of the unit tests, so `npm test` goes without. Everything else has it.
+const searchesLeaks = process.env['LEAK_SEARCH'] !== 'off'
+
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
 let order = 0
@@ -67,7 +70,11 @@ function createProject(
       maxWorkers: availableParallelism(),
       sequence: { groupOrder: order++ },
       testTimeout: 30_000,
-      setupFiles: ['test/helpers/detach-generated-keys.ts', 'test/leaks/watch-for-leaks.ts'],
+      hookTimeout: 60_000,
+      setupFiles: [
+        'test/helpers/detach-generated-keys.ts',
+        ...(searchesLeaks ? ['test/leaks/watch-for-leaks.ts'] : []),
+      ],
       provide: { hasServers: name !== 'unit' },
       ...test,
       exclude: ['**/node_modules/**', 'test/consumers/**', ...(test?.exclude ?? [])],
@@ -77,7 +84,10 @@ function createProject(
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/helpers/servers/global-setup.ts', 'test/leaks/leak-summary.ts'],
+    globalSetup: [
+      'test/helpers/servers/global-setup.ts',
+      ...(searchesLeaks ? ['test/leaks/leak-summary.ts'] : []),
+    ],
     projects: [
       createProject('unit', {
         include: ['test/**/*.test.ts'],

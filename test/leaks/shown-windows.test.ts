@@ -47,7 +47,7 @@ describe('eight characters of a secret are found', () => {
     const piece = texts[1234]?.slice(10, 18) ?? ''
     const found = findAll(texts, `|${piece}|`)
     expect(found.map(([at, { origin, offset }]) => [at, origin, offset])).toEqual([[1, 'text 1234', 10]])
-    for (const text of texts) expect(findAll([text], text)).toHaveLength(text.length - 7)
+    for (const text of texts.slice(0, 300)) expect(findAll([text], text)).toHaveLength(text.length - 7)
   })
 })
 

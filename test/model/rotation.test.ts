@@ -3,8 +3,12 @@ import { PROMISED } from './rotation/scenarios.js'
 import { search } from './rotation/search.js'
 import { RULE_VARIANTS, SHIPPED, SURROUNDINGS_VARIANTS } from './rotation/variants.js'
 
+// Their searches are long; rotation.evidence.test.ts has them.
+const AT_LENGTH = new Set(['a thief and two tabs', 'a thief and a clock that is set back'])
+const SHORT = PROMISED.filter(({ name }) => !AT_LENGTH.has(name))
+
 describe('the rule of rotation holds in all histories of', () => {
-  test.each(PROMISED.map((scenario) => [scenario.name, scenario] as const))('%s', (_, scenario) => {
+  test.each(SHORT.map((scenario) => [scenario.name, scenario] as const))('%s', (_, scenario) => {
     const { isComplete, violation } = search(scenario, SHIPPED)
     expect(violation).toBeNull()
     expect(isComplete).toBe(true)
@@ -31,7 +35,6 @@ const CAUGHT_BY: ReadonlyMap<string, readonly [scenario: string, property: strin
   ['counts generations', ['refresh at expiry', 'NO_FALSE_LOGOUT']],
   ['takes a session for idle by its row', ['an idle limit and a lost write', 'NO_FALSE_LOGOUT']],
   ['notes no use without moving on', ['an idle limit, mostly kept', 'NO_FALSE_LOGOUT']],
-  ['forgives as long as a clock lags', ['a thief and a clock that is set back', 'FEW_ANSWERS']],
   ['stamps tokens by the clock of a process', ['around the end of the grace', 'NO_FALSE_LOGOUT']],
   ['sends a sibling of a young token', ['around the end of the grace', 'NO_FALSE_LOGOUT']],
   ['sends a young token again', ['around the end of the grace', 'NO_FALSE_LOGOUT']],
@@ -41,6 +44,9 @@ const variants = new Map([
   ...[...RULE_VARIANTS].map(([name, rule]) => [name, { ...SHIPPED, rule }] as const),
   ...SURROUNDINGS_VARIANTS,
 ])
+
+// Caught by a long search only.
+variants.delete('forgives as long as a clock lags')
 
 test('every variant is expected to be caught', () => {
   expect([...variants.keys()]).toEqual([...CAUGHT_BY.keys()])
