@@ -9,7 +9,7 @@ const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string
 function exists(command: string): boolean {
   const [program, name = '', script = name] = command.split(' ')
   if (program === 'npm') return (name === 'run' ? script : name) in scripts
-  return program === 'node' && existsSync(new URL(`../${name}`, import.meta.url))
+  return (program === 'node' || program === 'bash') && existsSync(new URL(`../${name}`, import.meta.url))
 }
 
 test('every command in the table of durations exists', () => {

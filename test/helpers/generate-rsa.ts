@@ -27,12 +27,9 @@ export function generateRsa(modulusLength: number, exponent = 65_537): KeyPairKe
   const d = invert(e, (p - 1n) * (q - 1n))
   const numbers = { n: p * q, e, d, p, q, dp: d % (p - 1n), dq: d % (q - 1n), qi: invert(q, p) }
   const members = Object.entries(numbers).map(([name, value]) => [name, toBase64Url(value)])
-  const key = { kty: 'RSA', ...(Object.fromEntries(members) as Record<string, string>) }
+  const key = { kty: 'RSA', ...(Object.fromEntries(members) as object) }
   const privateKey = createPrivateKey({ key, format: 'jwk' })
-  return {
-    privateKey,
-    publicKey: createPublicKey({ key: { kty: 'RSA', n: key['n'], e: key['e'] }, format: 'jwk' }),
-  }
+  return { privateKey, publicKey: createPublicKey(privateKey) }
 }
 
 /** The same key pair for RSASSA-PSS alone (RFC 4055 §3.1); without `parameters` for every hash. */

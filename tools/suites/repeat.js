@@ -13,11 +13,6 @@ if (!Number.isSafeInteger(times) || times < 1) {
   process.exit(2)
 }
 
-const build = await run('npm', ['run', 'build:examples', '--silent'])
-if (build.code !== 0) {
-  console.error(build.output)
-  process.exit(1)
-}
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-repeat-'))
 const busy = Array.from({ length: availableParallelism() }, () =>
   spawn(process.execPath, ['--eval', 'for (;;);'], { stdio: 'ignore' }),
@@ -28,8 +23,7 @@ try {
   for (let round = 1; round <= times; round++) {
     const startedAt = performance.now()
     const file = join(folder, `${round}.json`)
-    const args = ['vitest', 'run', '--project', 'unit', '--project', 'smoke', '--reporter=json']
-    const { code, output } = await run('npx', [...args, `--outputFile=${file}`])
+    const { code, output } = await run('npm', ['test', '--', '--reporter=json', `--outputFile=${file}`])
     const failed = code === 0 ? [] : readFailures(file, output)
     if (code !== 0) failedRuns++
     for (const { name, message } of failed) {

@@ -4,7 +4,12 @@ export const MARKERS = ['<!-- durations: node tools/suites/durations.js -->', '<
 const COLUMNS = ['command', 'proves', 'tests', 'took', 'where']
 const TITLES = ['Command', 'What it proves', 'Tests', 'Took', 'On']
 
-/** The rows of the table, and what stands around it. */
+/**
+ * The rows of the table.
+ *
+ * @param {string} text
+ * @returns {{ rows: { command: string, proves: string, tests: string, took: string, where: string }[] }}
+ */
 export function readTable(text) {
   const [start, end] = MARKERS.map((marker) => text.indexOf(marker))
   if (start === -1 || end < start) throw new Error(`CONTRIBUTING.md has no ${MARKERS.join(' … ')}`)
