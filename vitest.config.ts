@@ -23,6 +23,15 @@ const INTEGRATION = [
   'test/stores/{postgres,redis,sqlite}*.test.ts',
   'test/**/*.integration.test.ts',
 ]
+// The integration tests of `npm test`: each store with one client, two frameworks, the build and a browser.
+const SMOKE = [
+  'test/stores/{postgres,redis,sqlite}.test.ts',
+  'test/adapters/nest.test.ts',
+  'test/application/{built,fastify}.integration.test.ts',
+  'test/browser/example-page.test.ts',
+]
+// As integration tests, but slow; or unit tests that compute for long.
+const LONG = ['test/**/*.long.test.ts']
 const EVIDENCE = [
   'test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts',
   'test/**/*.evidence.test.ts',
@@ -35,9 +44,12 @@ const ALONE = [
   'test/routes/back-channel.evidence.test.ts',
   'test/security/20-*.evidence.test.ts',
 ]
-// As integration tests, but too long for every day.
-const LONG = ['test/**/*.long.test.ts']
 const NEST = 'test/adapters/nest*.test.ts'
+// What calls no more of Nest than the tests that run on both versions.
+const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io,tenants}.test.ts'
+
+// It takes a fifth of the time of the unit tests, so `npm test` goes without. Everything else has it.
+const searchesLeaks = process.env['LEAK_SEARCH'] !== 'off'
 
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
@@ -58,10 +70,11 @@ function createProject(
       maxWorkers: availableParallelism(),
       sequence: { groupOrder: order++ },
       testTimeout: 30_000,
+      hookTimeout: 60_000,
       setupFiles: [
         'test/helpers/detach-generated-keys.ts',
         'test/helpers/require-assertions.ts',
-        'test/leaks/watch-for-leaks.ts',
+        ...(searchesLeaks ? ['test/leaks/watch-for-leaks.ts'] : []),
       ],
       provide: { hasServers: name !== 'unit' },
       ...test,
@@ -72,15 +85,19 @@ function createProject(
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/helpers/servers/global-setup.ts', 'test/leaks/leak-summary.ts'],
+    globalSetup: [
+      'test/helpers/servers/global-setup.ts',
+      ...(searchesLeaks ? ['test/leaks/leak-summary.ts'] : []),
+    ],
     projects: [
       createProject('unit', {
         include: ['test/**/*.test.ts'],
         exclude: [...INTEGRATION, ...LONG, ...EVIDENCE],
       }),
-      createProject('integration', { include: INTEGRATION, exclude: [...LONG, ...EVIDENCE] }),
-      // The Nest tests once more, on the version before.
-      createProject('integration nest 11', { include: [NEST] }, [...source, ...nest11]),
+      createProject('smoke', { include: SMOKE }),
+      createProject('integration', { include: INTEGRATION, exclude: [...SMOKE, ...LONG, ...EVIDENCE] }),
+      // The tests of Nest's own interfaces once more, on the version before.
+      createProject('nest 11', { include: [NEST], exclude: [NEST_12_ONLY] }, [...source, ...nest11]),
       createProject('long', { include: LONG }),
       // In processes of their own: these tests count descriptors, measure memory and kill servers.
       createProject('evidence', { ...OWN_PROCESS, include: EVIDENCE, exclude: ALONE }),

@@ -9,7 +9,7 @@ import { runKillApplication } from './kill-application.js'
 
 const LIMIT = 240_000
 // Fifty in `node tools/evidence/faults.js`, as everything here is larger there.
-const KILLS = 10
+const KILLS = 5
 const TITLE = 'has lost no logout that it acknowledged, and left none half done'
 const program = useWorkerProgram()
 

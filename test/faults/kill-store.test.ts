@@ -30,7 +30,7 @@ describeWithOwnServer('redis', 'a Redis that is killed at the moment it acknowle
   afterAll(() => server.stop())
   test(
     TITLE,
-    () => kill(server, { kills: 10, clients: ['ioredis', 'redis'], signals: ['SIGKILL'], isDurable: true }),
+    () => kill(server, { kills: 6, clients: ['ioredis', 'redis'], signals: ['SIGKILL'], isDurable: true }),
     LIMIT,
   )
 })

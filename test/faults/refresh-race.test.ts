@@ -25,7 +25,7 @@ async function race(place: Place, sizes: RefreshRaceSizes): Promise<void> {
 describeWithRedis('two processes that refresh one token at once, on Redis', (url) => {
   test(
     'all get the same successor generation, round after round',
-    () => race({ client: 'ioredis', url }, { rounds: 100, perProcess: 25 }),
+    () => race({ client: 'ioredis', url }, { rounds: 40, perProcess: 25 }),
     LIMIT,
   )
 })

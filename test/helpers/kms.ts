@@ -1,5 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto'
-import { once } from 'node:events'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
 import type { SignFunction } from '../../packages/tokenlib/src/index.js'
 
@@ -29,18 +28,12 @@ export interface Kms {
 
 // In JavaScript: threads do not compile TypeScript.
 const CODE = `
-const { generateKeyPairSync, sign } = require('node:crypto')
+const { sign } = require('node:crypto')
 const { parentPort, workerData } = require('node:worker_threads')
-const generate = () => workerData.curve === 'rsa'
-  ? generateKeyPairSync('rsa', { modulusLength: 2048 })
-  : generateKeyPairSync('ec', { namedCurve: workerData.curve })
-const own = generate()
-const other = generate()
-parentPort.postMessage(own.publicKey.export({ format: 'pem', type: 'spki' }))
 parentPort.on('message', ({ id, input, behaviour }) => {
   if (behaviour === 'hang') return
   if (behaviour === 'fail') return parentPort.postMessage({ id, error: 'AccessDeniedException' })
-  const key = behaviour === 'wrong key' ? other.privateKey : own.privateKey
+  const key = behaviour === 'wrong key' ? workerData.other : workerData.own
   const dsaEncoding = behaviour === 'raw' ? 'ieee-p1363' : 'der'
   parentPort.postMessage({ id, signature: sign(workerData.hash, input, { key, dsaEncoding }) })
 })
@@ -49,8 +42,14 @@ parentPort.on('message', ({ id, input, behaviour }) => {
 /** A key service with a new key. */
 export async function startKms(curve: 'P-256' | 'P-384' | 'P-521' | 'rsa' = 'P-256'): Promise<Kms> {
   const hash = { 'P-256': 'sha256', 'P-384': 'sha384', 'P-521': 'sha512', rsa: 'sha256' }[curve]
-  const worker = new Worker(CODE, { eval: true, workerData: { curve, hash } })
-  const [pem] = (await once(worker, 'message')) as [string]
+  const generate = () =>
+    curve === 'rsa'
+      ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+      : generateKeyPairSync('ec', { namedCurve: curve })
+  const { privateKey, publicKey } = generate()
+  const toPem = (key: KeyObject) => key.export({ format: 'pem', type: 'pkcs8' })
+  const keys = { own: toPem(privateKey), other: toPem(generate().privateKey) }
+  const worker = new Worker(CODE, { eval: true, workerData: { hash, ...keys } })
   const waiting = new Map<number, (answer: { signature?: Uint8Array; error?: string }) => void>()
   const asked: string[] = []
   let behaviour: KmsBehaviour = 'der'
@@ -59,7 +58,7 @@ export async function startKms(curve: 'P-256' | 'P-384' | 'P-521' | 'rsa' = 'P-2
   worker.unref()
 
   return {
-    publicKey: createPublicKey(pem),
+    publicKey,
     asked,
     aborted: () => aborted,
     behave: (next) => void (behaviour = next),

@@ -1,4 +1,4 @@
-import { generateKeyPairSync, webcrypto } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, webcrypto } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import {
   type OwnKey,
@@ -6,6 +6,7 @@ import {
   type TokenConfigOptions,
   TokenManager,
 } from '../../packages/tokenlib/src/index.js'
+import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
 import { createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createClock, openToken, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
@@ -253,21 +254,37 @@ describe('CryptoKey', () => {
     ['EdDSA', { name: 'Ed25519' }],
     ['Ed25519', { name: 'Ed25519' }],
   ] as const
-  const generate = (parameters: object, isExtractable: boolean): Promise<webcrypto.CryptoKeyPair> =>
-    webcrypto.subtle.generateKey(
-      { modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1), ...parameters } as never,
-      isExtractable,
-      ['sign', 'verify'],
-    )
+  const generate = (parameters: object): Promise<webcrypto.CryptoKeyPair> =>
+    webcrypto.subtle.generateKey(parameters as never, false, ['sign', 'verify'])
+  // Imported, because RSA keys are slow to make.
+  const importPair = async (
+    algorithm: Algorithm,
+    parameters: object,
+    isExtractable: boolean,
+  ): Promise<webcrypto.CryptoKeyPair> => {
+    const pair = keyPairFor(algorithm)
+    const read = (key: KeyObject, isOpen: boolean, usage: 'sign' | 'verify') =>
+      webcrypto.subtle.importKey(
+        'jwk',
+        key.export({ format: 'jwk' }) as webcrypto.JsonWebKey,
+        parameters as never,
+        isOpen,
+        [usage],
+      )
+    return {
+      privateKey: await read(pair.privateKey, isExtractable, 'sign'),
+      publicKey: await read(pair.publicKey, true, 'verify'),
+    }
+  }
 
   test.each(ALGORITHMS)(
     '%s: one that can be extracted signs at once, another one asynchronously',
     async (algorithm, parameters) => {
-      const open = await generate(parameters, true)
+      const open = await importPair(algorithm, parameters, true)
       const { tokens } = createKeyManager([{ algorithm, privateKey: open.privateKey }])
       expect(await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))).toMatchObject({ sub: 'ada' })
 
-      const closed = await generate(parameters, false)
+      const closed = await importPair(algorithm, parameters, false)
       const asynchronous = createKeyManager([{ algorithm, ...closed }]).tokens
       expect(() => asynchronous.createAccessToken({ uid: 'ada' })).toThrow(
         naming('ConfigurationError', 'sessions.open()'),
@@ -280,7 +297,7 @@ describe('CryptoKey', () => {
   )
 
   test('is refused for another algorithm, type or usage, and without its public key', async () => {
-    const pair = await generate({ name: 'ECDSA', namedCurve: 'P-256' }, false)
+    const pair = await generate({ name: 'ECDSA', namedCurve: 'P-256' })
     const jwk = await webcrypto.subtle.exportKey('jwk', pair.publicKey)
     const closedPublic = await webcrypto.subtle.importKey(
       'jwk',
@@ -308,7 +325,7 @@ describe('CryptoKey', () => {
   })
 
   test('that does not belong to the public key makes no token', async () => {
-    const [one, two] = await Promise.all([1, 2].map(() => generate({ name: 'Ed25519' }, false)))
+    const [one, two] = await Promise.all([1, 2].map(() => generate({ name: 'Ed25519' })))
     const keys = [{ algorithm: 'EdDSA', privateKey: one?.privateKey, publicKey: two?.publicKey }] as OwnKey[]
     await expect(internalsOf(build(keys)).createToken('access', { uid: 'ada' })).rejects.toMatchObject({
       code: 'KEYS_UNAVAILABLE',

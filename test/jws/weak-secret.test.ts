@@ -123,7 +123,7 @@ test.each([
 })
 
 test.each(['bytes', 'hex', 'base64', 'base64url'] as const)('random secrets pass, as %s', (form) => {
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < 25; round++) {
     const bytes = randomBytes(32)
     expect(() => build(form === 'bytes' ? bytes : bytes.toString(form))).not.toThrow()
   }
@@ -131,7 +131,7 @@ test.each(['bytes', 'hex', 'base64', 'base64url'] as const)('random secrets pass
 
 test('no random secret is taken for a weak one', () => {
   const refused: string[] = []
-  for (let round = 0; round < 10_000; round++) {
+  for (let round = 0; round < 2000; round++) {
     const bytes = randomBytes(32)
     const forms = [bytes, bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')]
     const secret = Buffer.from(forms[round % forms.length] as string | Buffer)

@@ -56,7 +56,7 @@ test.each(['TokenConfig', 'RequestToken', 'TokenPayload', 'a client of a store']
   'the search would find it: %s has what it hides',
   (name) => {
     const opened = (objects[name] ?? clients).map((value) => Object.getOwnPropertyDescriptors(value))
-    expect(search(opened)).not.toEqual([])
+    expect(opened.some((value) => search([value]).length > 0)).toBe(true)
   },
 )
 

@@ -5,7 +5,8 @@ import { bundleWorker, type WorkerProgram } from '../faults/harness/bundle-worke
 import { createKeyPair } from '../helpers/keys.js'
 import type { RotationCommand, RotationReport, SentKey } from './key-rotation-child.js'
 
-const ROTATIONS = 20
+// Long enough for the first key to retire.
+const ROTATIONS = 12
 const PERIOD_MS = 1000
 const LIFETIME_SECONDS = 10
 const LEEWAY_SECONDS = 1

@@ -74,7 +74,12 @@ describeAttacks('a key of the wrong type for the algorithm (CVE-2022-23539)', ()
   })
 
   ownAttack('every algorithm with every kind of key', () => {
-    const pss = { modulusLength: 2048, hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha256' }
+    const pss = {
+      modulusLength: 2048,
+      hashAlgorithm: 'sha256',
+      mgf1HashAlgorithm: 'sha256',
+      saltLength: 32 as never,
+    }
     const kinds: Readonly<Record<string, readonly [key: KeyObject, fits: readonly Algorithm[]]>> = {
       rsa: [keyPairOf('RS256').publicKey, ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']],
       rsaPss: [generateKeyPairSync('rsa-pss', pss).publicKey, ['PS256']],

@@ -5,7 +5,7 @@ import { CLAIMS, encode, flipS, keyPairOf } from './harness/forge.js'
 import { forgeAs, openAs } from './harness/keys-for.js'
 
 // How many tokens of each; the larger curves are slow to sign with.
-const COUNTS = { ES256: 600, ES384: 200, ES512: 200 } as const
+const COUNTS = { ES256: 60, ES384: 20, ES512: 20 } as const
 const ALGORITHMS = ['ES256', 'ES384', 'ES512'] as const
 
 /** The same token with the other signature that it has. */
@@ -15,7 +15,7 @@ function flip(token: string, algorithm: string): string {
 }
 
 describeAttacks('ECDSA tokens with a second signature (CVE-2026-102269, SEC 1 §4.1)', () => {
-  attack('s turned into n - s, in a thousand tokens', async (lab) => {
+  attack('s turned into n - s, in a hundred tokens', async (lab) => {
     for (const algorithm of ALGORITHMS) {
       const verifier = await openAs(lab, algorithm)
       for (let count = 0; count < COUNTS[algorithm]; count++) {
@@ -35,7 +35,7 @@ describeAttacks('ECDSA tokens with a second signature (CVE-2026-102269, SEC 1 §
       // The naive list of the specification: whole tokens.
       const revoked = new Set<string>()
       tokens.setCallbackTokenBlocklist((token) => revoked.has(token))
-      for (let count = 0; count < 20; count++) {
+      for (let count = 0; count < 5; count++) {
         const token = tokens.createAccessToken({ uid: 'ada' })
         await tokens.verify(token)
         revoked.add(token)

@@ -73,7 +73,7 @@ describeAttacks('EdDSA signatures with more than one form (RFC 8032 §5.1.7, RFC
     for (const point of SMALL_ORDER) {
       const key = { kty: 'OKP', crv: 'Ed25519', x: encode(point) }
       // A key of order 8 takes one token in eight.
-      for (let count = 0; count < 40; count++) {
+      for (let count = 0; count < 16; count++) {
         const claims = { ...CLAIMS, jti: `token-${count}` }
         const signature = Buffer.concat([SMALL_ORDER[0] as Buffer, Buffer.alloc(32)])
         await refusesKey(

@@ -22,10 +22,10 @@ const PIECES =
   )
 
 describeAttacks('garbage, and what escapes of it (CVE-2019-17195, CVE-2026-102274)', () => {
-  attack('5,000 texts of the pieces that tokens are made of', async ({ open }) => {
+  attack('2,000 texts of the pieces that tokens are made of', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     const random = createRandom(58)
-    for (let round = 0; round < 5000; round++) {
+    for (let round = 0; round < 2000; round++) {
       const text = Array.from({ length: random(9) }, () => PIECES[random(PIECES.length)]).join('')
       await verifier.refuses(text)
     }
@@ -110,7 +110,7 @@ describeAttacks('garbage, and what escapes of it (CVE-2019-17195, CVE-2026-10227
     await tokens.verify(forge())
     const random = createRandom(61)
     const honest = JSON.stringify(CLAIMS)
-    for (let round = 0; round < 3000; round++) {
+    for (let round = 0; round < 1000; round++) {
       const [from, length] = [random(honest.length), random(20) + 1]
       const piece = PIECES[random(PIECES.length)] as string
       const claims = honest.slice(0, from) + piece + honest.slice(from + length)

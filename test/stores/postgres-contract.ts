@@ -1,8 +1,9 @@
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPostgresStore, type PostgresClient, type PostgresStoreOptions } from 'tokenlib/postgres'
 import { storeContract } from '@tokenlib/contracts'
 import { describeWithPostgres } from '../helpers/servers/describe-with-servers.js'
+import { WHOLE_CONTRACT } from './contract-parts.js'
 
 /** A client of one of the libraries, and how to close it. */
 export interface Connection {
@@ -15,7 +16,11 @@ export interface Connection {
 }
 
 /** Runs the contract of stores on PostgreSQL, through one kind of client. */
-export function describePostgres(name: string, connect: (url: string) => Connection): void {
+export function describePostgres(
+  name: string,
+  connect: (url: string) => Connection,
+  runner = WHOLE_CONTRACT,
+): void {
   describeWithPostgres(`PostgreSQL through ${name}`, (url) => {
     const admin = new pg.Pool({ connectionString: url, max: 2 }).on('error', () => undefined)
     const connection = connect(url)
@@ -64,7 +69,7 @@ export function describePostgres(name: string, connect: (url: string) => Connect
           return Number(rows[0]?.kept)
         },
       },
-      { afterAll, beforeAll, describe, test },
+      runner,
     )
   })
 }

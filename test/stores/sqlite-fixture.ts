@@ -1,11 +1,11 @@
 import { DatabaseSync, type DatabaseSyncInstance, type DatabaseSyncOptions } from '@photostructure/sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSqliteStore, type SqliteStoreOptions } from 'tokenlib/sqlite'
 import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
 import type { ListOptions } from '../../packages/tokenlib/src/revocation/session-store.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { DATABASE_PARENT } from '../helpers/servers/database-parent.js'
 
 /** How every client of the `node:sqlite` kind is opened. */
 export type OpenDatabase = (path: string, options?: DatabaseSyncOptions) => DatabaseSyncInstance
@@ -42,7 +42,7 @@ export const CLIENTS: Readonly<Record<string, OpenDatabase>> = {
 export function createFolder(
   openDatabase: OpenDatabase = CLIENTS['@photostructure/sqlite']!,
 ): DatabaseFolder {
-  const folder = mkdtempSync(join(tmpdir(), 'tokenlib-sqlite-'))
+  const folder = mkdtempSync(join(DATABASE_PARENT, 'tokenlib-sqlite-'))
   const handles: DatabaseSyncInstance[] = []
   const databases: DatabaseFolder = {
     path: (name) => join(folder, name),

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect } from 'node:net'
 
 /**
  * A port of 127.0.0.1 that nobody listens on now.
@@ -15,14 +15,16 @@ export async function findFreePort(): Promise<number> {
   }
 }
 
+// It asks by connecting. A listener of its own could outlive its close: a process that another thread is starting
+// holds a copy of it until its program is loaded, and whoever listens next finds the port in use.
 async function isFree(port: number): Promise<boolean> {
-  const server = createServer().listen(port, '127.0.0.1')
+  const socket = connect(port, '127.0.0.1')
   try {
-    await once(server, 'listening')
-    return true
-  } catch {
+    await once(socket, 'connect')
     return false
+  } catch {
+    return true
   } finally {
-    server.close()
+    socket.destroy()
   }
 }

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { chownSync, mkdtempSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DATABASE_PARENT } from './database-parent.js'
 
 /** The user that a server runs as, when it is not the user of the tests. */
 export interface Owner {
@@ -27,7 +27,7 @@ export interface GuardedFolder {
  * longer than it does, and write: so the folder is removed until it stays away.
  */
 export function createGuardedFolder(prefix: string, signal: 'QUIT' | 'KILL', owner?: Owner): GuardedFolder {
-  const path = mkdtempSync(join(tmpdir(), prefix))
+  const path = mkdtempSync(join(DATABASE_PARENT, prefix))
   if (owner !== undefined) chownSync(path, owner.uid, owner.gid)
   // A session of its own: the Ctrl-C of a terminal goes to all of a group, and the guard must outlive it.
   const guard = spawn('/bin/sh', ['-c', GUARD, 'guard', path, signal], {

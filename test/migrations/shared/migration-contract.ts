@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto'
-import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { RunningServer } from '../../../examples/server.js'
 import { forge } from '../../security/harness/forge.js'
@@ -64,45 +62,30 @@ function send(
 const statusOf = async (url: string, token: string): Promise<number> =>
   (await send(url, 'GET', '/me', token)).status
 
-/**
- * A free port below those that the system hands out: between the end of one application and the start of the next, it would
- * give one of its own to another test.
- */
-async function findFixedPort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(20_000, 32_000)
-    const probe = createServer()
-    const isFree = await new Promise<boolean>((resolve) => {
-      probe.once('error', () => resolve(false))
-      probe.listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!isFree) continue
-    await new Promise((resolve) => probe.close(resolve))
-    return port
-  }
-}
-
 /** Runs the tests of a migration: log in with the old application, swap, and see who is still logged in. */
 export function migrationContract(name: string, migration: Migration): void {
   const { startBefore, startAfter, hasRefresh, lifetime } = migration
 
-  /** Logs in with the old application, ends it, and starts the new one at its address. */
+  /**
+   * Logs in with the old application, ends it, and starts the new one.
+   *
+   * Each gets a port from the system. To listen again on the old one would fail now and then: a process that another
+   * thread is starting holds a copy of the closed listener until its program is loaded.
+   */
   async function swap(run: (stage: Stage) => Promise<void>): Promise<void> {
     const clock = createClock()
-    let before: RunningServer | null = null
     const issued: Issued[] = []
     if (startBefore === null) issued.push(...(await issueTwice(migration)))
     else {
-      before = await startBefore(await findFixedPort())
+      const before = await startBefore(0)
       issued.push(await logIn(before.url, 'ada'), await logIn(before.url, 'grace'))
       for (const { access_token: token } of issued) expect(await statusOf(before.url, token)).toBe(200)
       await before.close()
     }
-    const port = before === null ? 0 : Number(new URL(before.url).port)
     // Old tokens have whole seconds, and may have been made a moment ago.
     clock.at = Date.now()
     const acceptUntil = new Date(clock.at + 90 * DAY)
-    const after = await startAfter({ port, clock, acceptUntil })
+    const after = await startAfter({ port: 0, clock, acceptUntil })
     try {
       const [ada, grace] = issued as [Issued, Issued]
       await run({ ...after, clock, acceptUntil, ada, grace })

@@ -1,9 +1,19 @@
 import pg from 'pg'
 import postgres from 'postgres'
+import { CLIENT_CONTRACT } from './contract-parts.js'
 import { type Connection, describePostgres } from './postgres-contract.js'
 
-// The clients of postgres.test.ts, set up in other ways.
+describePostgres('sql of postgres', (url) => {
+  const client = postgres(url)
+  return { client, end: () => client.end() }
+})
+
+// The clients of the two whole contracts, set up in other ways.
 const CLIENTS: Record<string, (url: string) => Connection> = {
+  'a Client of pg': (connectionString) => {
+    const client = new pg.Client({ connectionString })
+    return { client, canWatch: false, open: () => client.connect(), end: () => client.end() }
+  },
   'a Pool of pg with named statements': (connectionString) => {
     const client = new pg.Pool({ connectionString }).on('error', () => undefined)
     return { client, options: { namedStatements: true }, end: () => client.end() }
@@ -18,4 +28,4 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
   },
 }
 
-for (const [name, connect] of Object.entries(CLIENTS)) describePostgres(name, connect)
+for (const [name, connect] of Object.entries(CLIENTS)) describePostgres(name, connect, CLIENT_CONTRACT)

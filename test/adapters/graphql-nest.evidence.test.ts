@@ -20,6 +20,8 @@ import { countAttachments } from '../helpers/count-attachments.js'
 import { createManager } from '../helpers/manager.js'
 import { serve } from '../helpers/nest.js'
 
+// In a process of its own, because one test walks the heap: that of a thread that many files share takes half a minute.
+
 const { tokens } = createManager()
 let checks = 0
 const revoked = new Set<string>()

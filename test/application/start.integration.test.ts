@@ -1,52 +1,22 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi, type ExpectStatic } from 'vitest'
-import { applicationContract } from '@tokenlib/contracts'
-import { parseOptions, toArguments } from '../examples/options.js'
-import { describeStore } from '../examples/stores.js'
-import { describeWithOwnServer } from './helpers/servers/describe-with-servers.js'
-import { findFreePort } from './helpers/servers/free-port.js'
-import type { RunningServer } from './helpers/servers/server-process.js'
-import { type RedisSettings, startRedis } from './helpers/servers/start-redis.js'
-
-const MAIN = fileURLToPath(new URL('../build/examples/main.js', import.meta.url))
+import { parseOptions, toArguments } from '../../examples/options.js'
+import { describeStore } from '../../examples/stores.js'
+import { runBuilt, startBuilt } from './start-built.js'
+import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
+import { findFreePort } from '../helpers/servers/free-port.js'
+import type { RunningServer } from '../helpers/servers/server-process.js'
+import { type RedisSettings, startRedis } from '../helpers/servers/start-redis.js'
 
 // The application makes its SQLite file in the folder that it is started in.
 const folder = mkdtempSync(join(tmpdir(), 'tokenlib-start-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** The example application as `npm start` runs it: the built package in a process of its own. */
-function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, [MAIN, '--port', '0', ...args], {
-    cwd: folder,
-    env: { ...process.env, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const heard = { output: '', errors: '' }
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (heard.output += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (heard.errors += text))
-  return { child, heard }
-}
-
-const start = (...args: string[]) => startWith(args)
-
-async function startWith(args: readonly string[], env?: Readonly<Record<string, string>>) {
-  const { child, heard } = run(args, env)
-  const ended = once(child, 'close').then(() => Promise.reject(new Error(heard.errors)))
-  while (!heard.output.includes('Stop with Ctrl-C')) await Promise.race([once(child.stdout, 'data'), ended])
-  ended.catch(() => undefined)
-  const url = /http:\/\/[\d.]+:\d+/.exec(heard.output)?.[0] ?? ''
-  return { child, url, heard, close: () => stop(child) }
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  child.kill('SIGINT')
-  await once(child, 'exit')
-}
+const run = (args: readonly string[]) => runBuilt(folder, args)
+const start = (...args: string[]) => startBuilt(folder, args)
 
 /** The exit code and what was said, for an application that does not start. */
 async function fail(...args: string[]): Promise<{ code: number; errors: string }> {
@@ -55,17 +25,6 @@ async function fail(...args: string[]): Promise<{ code: number; errors: string }
   expect(heard.output).toBe('')
   return { code, errors: heard.errors }
 }
-
-applicationContract(
-  'npm start',
-  ({ profile, handleErrors, withoutGrace }) =>
-    startWith(
-      ['--profile', profile, ...(handleErrors ? ['--handle-errors'] : [])],
-      withoutGrace === true ? { JWT_REFRESH_GRACE: '0' } : {},
-    ),
-  { afterAll, beforeAll, describe, test },
-  { keepsSessions: true },
-)
 
 test('npm start prints its address, a curl command for each route, and where revocations are', async () => {
   const app = await start('--framework', 'fetch')

@@ -1,0 +1,18 @@
+import type { ContractRunner } from '@tokenlib/contracts'
+import { afterAll, beforeAll, describe, test } from 'vitest'
+
+/** Runs the whole contract of stores. */
+export const WHOLE_CONTRACT: ContractRunner = { afterAll, beforeAll, describe, test }
+
+const DIFFERS =
+  /: (claims|lookups|feed|sessions|sessions of a wrong clock|a limit of sessions|replication|lost data)$/
+
+/**
+ * Runs the parts of the contract that send every statement of a store, read every shape of answer, and wait for messages.
+ *
+ * For a store whose whole contract runs through another client: clients differ in nothing else.
+ */
+export const CLIENT_CONTRACT: ContractRunner = {
+  ...WHOLE_CONTRACT,
+  describe: (title, run) => (DIFFERS.test(title) ? describe(title, run) : undefined),
+}
