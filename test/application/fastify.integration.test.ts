@@ -5,7 +5,7 @@ import { afterAll, describe } from 'vitest'
 import { applicationContract } from '@tokenlib/contracts'
 import { runner, startIn } from './start-in.js'
 
-describe('ERR-01 RAW-04 RAW-05 RAW-06 REV-12 REV-13 REV-16 PAY-02 PAY-03 the application on SQLite', () => {
+describe('the application on SQLite', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-application-'))
   afterAll(() => rmSync(folder, { recursive: true }))
   const start = startIn('fastify', () => ({ kind: 'sqlite', path: join(folder, 'tokens.sqlite') }))

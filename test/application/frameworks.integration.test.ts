@@ -6,7 +6,7 @@ import { type Framework, FRAMEWORKS } from '../../examples/options.js'
 import { runner, startIn } from './start-in.js'
 
 // fastify.integration.test.ts and stores.integration.test.ts have that of Fastify.
-describe('ERR-01 RAW-04 RAW-05 RAW-06 REV-12 REV-13 REV-16 PAY-02 PAY-03 the application', () => {
+describe('the application', () => {
   for (const framework of FRAMEWORKS.filter((name) => name !== 'fastify')) {
     const start = startIn(framework, () => ({ kind: 'memory' }))
     applicationContract(framework, start, runner, { keepsSessions: true })
