@@ -48,7 +48,7 @@ const NEST = 'test/adapters/nest*.test.ts'
 // What calls no more of Nest than the tests that run on both versions.
 const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io,tenants}.test.ts'
 
-// It takes a fifth of the time of the unit tests, so `npm test` goes without. Everything else has it.
+// It slows every test down, so `npm test` goes without. Everything else has it.
 const searchesLeaks = process.env['LEAK_SEARCH'] !== 'off'
 
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
