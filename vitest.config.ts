@@ -48,12 +48,11 @@ const NEST = 'test/adapters/nest*.test.ts'
 // What calls no more of Nest than the tests that run on both versions.
 const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io,tenants}.test.ts'
 
-// It slows every test down, so `npm test` goes without. Everything else has it.
-const searchesLeaks = process.env['LEAK_SEARCH'] !== 'off'
-
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
 let order = 0
+// It slows every test down, so `npm test` goes without. Everything else has it.
+let searchesLeaks = true
 
 /** A project that runs after those before it: files that share threads must follow each other. */
 function createProject(
@@ -83,25 +82,28 @@ function createProject(
   }
 }
 
-export default defineConfig({
-  test: {
-    globalSetup: [
-      'test/helpers/servers/global-setup.ts',
-      ...(searchesLeaks ? ['test/leaks/leak-summary.ts'] : []),
-    ],
-    projects: [
-      createProject('unit', {
-        include: ['test/**/*.test.ts'],
-        exclude: [...INTEGRATION, ...LONG, ...EVIDENCE],
-      }),
-      createProject('smoke', { include: SMOKE }),
-      createProject('integration', { include: INTEGRATION, exclude: [...SMOKE, ...LONG, ...EVIDENCE] }),
-      // The tests of Nest's own interfaces once more, on the version before.
-      createProject('nest 11', { include: [NEST], exclude: [NEST_12_ONLY] }, [...source, ...nest11]),
-      createProject('long', { include: LONG }),
-      // In processes of their own: these tests count descriptors, measure memory and kill servers.
-      createProject('evidence', { ...OWN_PROCESS, include: EVIDENCE, exclude: ALONE }),
-      createProject('evidence alone', { ...OWN_PROCESS, include: ALONE, maxWorkers: 1 }),
-    ],
-  },
+export default defineConfig(({ mode }) => {
+  searchesLeaks = mode !== 'everyday'
+  return {
+    test: {
+      globalSetup: [
+        'test/helpers/servers/global-setup.ts',
+        ...(searchesLeaks ? ['test/leaks/leak-summary.ts'] : []),
+      ],
+      projects: [
+        createProject('unit', {
+          include: ['test/**/*.test.ts'],
+          exclude: [...INTEGRATION, ...LONG, ...EVIDENCE],
+        }),
+        createProject('smoke', { include: SMOKE }),
+        createProject('integration', { include: INTEGRATION, exclude: [...SMOKE, ...LONG, ...EVIDENCE] }),
+        // The tests of Nest's own interfaces once more, on the version before.
+        createProject('nest 11', { include: [NEST], exclude: [NEST_12_ONLY] }, [...source, ...nest11]),
+        createProject('long', { include: LONG }),
+        // In processes of their own: these tests count descriptors, measure memory and kill servers.
+        createProject('evidence', { ...OWN_PROCESS, include: EVIDENCE, exclude: ALONE }),
+        createProject('evidence alone', { ...OWN_PROCESS, include: ALONE, maxWorkers: 1 }),
+      ],
+    },
+  }
 })

@@ -17,12 +17,3 @@ test('every command in the table of durations exists', () => {
   expect(commands).toContain('npm test')
   expect(commands.filter((command) => !exists(command))).toEqual([])
 })
-
-test('every npm script and tool that CONTRIBUTING.md names exists', () => {
-  const commands = Array.from(
-    read('CONTRIBUTING.md').matchAll(/`(npm run [\w:-]+|node tools\/\S+\.js)/g),
-    ([, command = '']) => command,
-  )
-  expect(commands.length).toBeGreaterThan(20)
-  expect(commands.filter((command) => !exists(command))).toEqual([])
-})
