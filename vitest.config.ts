@@ -69,7 +69,7 @@ function createProject(
       maxWorkers: availableParallelism(),
       sequence: { groupOrder: order++ },
       testTimeout: 30_000,
-      hookTimeout: 60_000,
+      hookTimeout: 30_000,
       setupFiles: [
         'test/helpers/detach-generated-keys.ts',
         'test/helpers/require-assertions.ts',

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type LibraryFile, PACKAGES, readLibraryFiles } from './helpers/library-files.js'
@@ -169,3 +169,19 @@ function layerOf(path: string): number {
   if (MANAGER.includes(first)) return LAYERS.indexOf('manager')
   return LAYERS.indexOf(rest.length === 0 ? 'base' : first)
 }
+
+test('unit tests do not wait for time to pass', () => {
+  const folder = new URL('.', import.meta.url)
+  const isUnit = (path: string): boolean =>
+    path.endsWith('.test.ts') &&
+    !/\.(integration|long|evidence)\.test\.ts$/.test(path) &&
+    !/^(adapters|benchmarks|browser|consumers|faults|fuzz|nest-11|properties|vectors)/.test(path) &&
+    !/^stores\/(postgres|redis|sqlite)/.test(path)
+  const waits = /setTimeout as|expect\.poll|vi\.waitFor\b|Atomics\.wait\(/
+  const units = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(isUnit)
+  expect(units.length).toBeGreaterThan(200)
+  const waiting = units.filter(
+    (path) => path !== 'architecture.test.ts' && waits.test(readFileSync(new URL(path, folder), 'utf8')),
+  )
+  expect(waiting).toEqual([])
+})

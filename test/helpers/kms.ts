@@ -80,7 +80,7 @@ export async function startKms(curve: 'P-256' | 'P-384' | 'P-521' | 'rsa' = 'P-2
 
 function spoil(signature: Uint8Array, behaviour: KmsBehaviour): Uint8Array {
   if (behaviour === 'garbage') return Buffer.alloc(signature.length, 0xff)
-  if (behaviour === 'short') return signature.subarray(1)
+  if (behaviour === 'short') return signature.subarray(0, -1)
   if (behaviour === 'text') return Buffer.from(signature).toString('base64') as never
   return behaviour === 'nothing' ? (undefined as never) : signature
 }

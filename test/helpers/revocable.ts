@@ -9,6 +9,7 @@ import {
   type TokenManagerOptions,
   type TokenPair,
 } from '../../packages/tokenlib/src/index.js'
+import { nextTurn } from '../../packages/tokenlib/src/runtime.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, PATIENT, SECRET } from './manager.js'
 
@@ -35,6 +36,11 @@ export async function outcomeOf(promise: Promise<unknown>): Promise<string> {
   } catch (error) {
     return (error as { code?: string }).code ?? String(error)
   }
+}
+
+/** Resolves once what is under way inside this process has settled. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn()
 }
 
 /** The pair of a refresh that moved its session on; a `TypeError` if the refresh token stayed as it is. */

@@ -5,7 +5,9 @@ import {
   TokenConfig,
 } from '../../packages/tokenlib/src/index.js'
 import type { RevocationContext } from '../../packages/tokenlib/src/kit.js'
-import { createManager, SECRET, withBearer } from '../helpers/manager.js'
+import { createManager, createTimedClock, SECRET, withBearer } from '../helpers/manager.js'
+import { sleep } from '../../packages/tokenlib/src/runtime.js'
+import type { VirtualClock } from '../../packages/tokenlib/src/testing/clocks.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const create = (options: object = {}) => {
@@ -222,27 +224,29 @@ describe('deadline', () => {
     }
   })
 
-  test.each<[string, () => boolean | Promise<boolean>]>([
-    ['at once', () => wait(60)],
-    ['in an async function', async () => wait(60)],
+  /** Blocks the process for longer than the callback has, as a long computation does. */
+  const compute = (clock: VirtualClock): false => {
+    clock.block('60ms')
+    return false
+  }
+
+  test.each<[string, (clock: VirtualClock) => boolean | Promise<boolean>]>([
+    ['at once', compute],
+    ['in an async function', async (clock) => compute(clock)],
     [
       'after the timer was due',
-      async () => {
-        await new Promise((resolve) => setTimeout(resolve, 1))
-        return wait(60)
+      async (clock) => {
+        await sleep(clock.scheduler, 1)
+        return compute(clock)
       },
     ],
   ])('an answer that comes late because the process was busy does not count: %s', async (_, callback) => {
-    const { tokens, token } = create({ JWT_REVOCATION_TIMEOUT: '30ms' })
-    tokens.setCallbackTokenBlocklist(callback)
-    await expect(tokens.verify(token)).rejects.toBeInstanceOf(RevocationUnavailableError)
+    const clock = createTimedClock()
+    const { tokens } = createManager({ JWT_REVOCATION_TIMEOUT: '30ms' }, clock)
+    tokens.setCallbackTokenBlocklist(() => callback(clock))
+    const check = tokens.verify(tokens.createAccessToken({ uid: 'ada' }))
+    await expect(clock.runUntil(check)).rejects.toBeInstanceOf(RevocationUnavailableError)
   })
-
-  /** Blocks the process, as a long computation does. */
-  function wait(milliseconds: number): false {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds)
-    return false
-  }
 
   test('an answer in time leaves no timer behind', async () => {
     vi.useFakeTimers()

@@ -5,7 +5,7 @@ import type { SessionStore } from '../../packages/tokenlib/src/revocation/sessio
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf, settled } from '../helpers/revocable.js'
 
 const ADA = { uid: 'ada' }
 const LIST = { limit: 1000, before: null, idleMs: Number.MAX_SAFE_INTEGER }
@@ -67,7 +67,8 @@ describe('a session that is opened too late for its log-in is revoked', () => {
     expect(await logIn(options)).toBe('REVOCATION_UNAVAILABLE')
     expect(await readLive()).toHaveLength(2)
     release()
-    await expect.poll(readLive).toEqual(before)
+    await settled()
+    expect(await readLive()).toEqual(before)
     // Nobody was told that it was opened.
     expect(events).toEqual([])
   })
@@ -81,7 +82,8 @@ describe('a session that is opened too late for its log-in is revoked', () => {
     hold()
     await logIn()
     release()
-    await expect.poll(() => operations).toEqual(['open', 'revoke'])
+    await settled()
+    expect(operations).toEqual(['open', 'revoke'])
   })
 
   test('and a clock that fails by then leaves no rejection unhandled', async () => {

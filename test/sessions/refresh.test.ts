@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
-import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
+import { advance, createRevocable, outcomeOf, toPair, settled } from '../helpers/revocable.js'
 
 const claimsOf = (token: string) => openToken(token).claims
 
@@ -264,7 +264,8 @@ test('an alarm that comes too late for the request is raised all the same', asyn
   expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
   expect(heard).toEqual([])
   answer()
-  await expect.poll(() => heard.length).toBe(1)
+  await settled()
+  expect(heard.length).toBe(1)
 })
 
 test('no token outlives the time that its session may go unused', async () => {

@@ -14,7 +14,7 @@ import { defineStore } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, openToken, SECRET } from '../helpers/manager.js'
-import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { createRevocable, outcomeOf, settled } from '../helpers/revocable.js'
 
 type Sessions = NonNullable<RevocationStore['sessions']>
 
@@ -248,5 +248,6 @@ test('what a log-in has ended is told, even if the answer comes too late for it'
   const first = await logIn()
   expect(await outcomeOf(logIn({ maxSessions: 1 }))).toBe('REVOCATION_UNAVAILABLE')
   answerLate()
-  await expect.poll(() => revoked.map(({ id }) => id)).toEqual([sidOf(first)])
+  await settled()
+  expect(revoked.map(({ id }) => id)).toEqual([sidOf(first)])
 })

@@ -8,7 +8,7 @@ const DIFFERS =
   /: (claims|lookups|feed|sessions|sessions of a wrong clock|a limit of sessions|replication|lost data)$/
 
 /**
- * Runs the parts of the contract that send every statement of a store, read every shape of answer, and wait for messages.
+ * Runs the parts of the contract that send most statements of a store, read every shape of answer, and wait for messages.
  *
  * For a store whose whole contract runs through another client: clients differ in nothing else.
  */

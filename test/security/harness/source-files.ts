@@ -16,9 +16,11 @@ export interface SourceFile {
   readonly nodes: readonly SyntaxNode[]
 }
 
+let parsed: readonly SourceFile[] | undefined
+
 /** Every file of the library. */
 export function readSourceFiles(): readonly SourceFile[] {
-  return readLibraryFiles().map(({ path, text }) => ({ path, text, nodes: readNodes(text) }))
+  return (parsed ??= readLibraryFiles().map(({ path, text }) => ({ path, text, nodes: readNodes(text) })))
 }
 
 /** Every node of a TypeScript text. */
