@@ -22,7 +22,9 @@ export function createTimedClock(): VirtualClock & { seconds: number } {
   const clock = createVirtualClock(new Date(NOW * 1000))
   return Object.defineProperty(clock as VirtualClock & { seconds: number }, 'seconds', {
     get: () => clock() / 1000,
-    set: (seconds: number) => clock.set(new Date(seconds * 1000)),
+    set(seconds: number) {
+      clock.set(new Date(seconds * 1000))
+    },
   })
 }
 

@@ -97,7 +97,7 @@ export function createVirtualClock(start: Date = new Date('2026-01-01T00:00:00Z'
     },
     async runUntil<Value>(promise: Promise<Value>) {
       const waiting = new Set([promise])
-      const stop = (): void => void waiting.clear()
+      const stop = (): void => waiting.clear()
       promise.then(stop, stop)
       for (await settle(); waiting.size > 0; await settle()) runNext(Number.POSITIVE_INFINITY)
       return promise
