@@ -1,0 +1,53 @@
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, inject, vi } from 'vitest'
+
+// A test that takes too long to be run for every mutant is left out. The first run, without a mutant, measures them all,
+// so there is no list of titles to go stale.
+const LIMIT_MS = Number(process.env['MUTATION_TEST_LIMIT_MS'] ?? Infinity)
+const [ROOT = ''] = process.cwd().split('/build/mutation/')
+const SLOW_TESTS = join(ROOT, 'build/mutation/slow-tests.txt')
+
+interface Stryker {
+  currentTestId?: string | undefined
+  hitLimit?: number | undefined
+  mutantCoverage?: { perTest: Record<string, unknown> } | undefined
+}
+// Both are told by Stryker's runner.
+const stryker = (globalThis as Record<string, unknown>)[inject('globalNamespace' as never)] as
+  | Stryker
+  | undefined
+const isFirstRun = inject('mode' as never) === 'dry-run'
+
+// What hangs in a mutant is noticed soon. Without a mutant nothing hangs, however busy the machine is.
+vi.setConfig({ testTimeout: isFirstRun ? 120_000 : 10_000 })
+
+if (isFirstRun) {
+  let start = 0
+  let cpu = process.cpuUsage()
+  beforeEach(() => {
+    start = performance.now()
+    cpu = process.cpuUsage()
+  })
+  // Hooks after a test run in reverse order: Stryker's own, which forgets the id, comes later.
+  afterEach(({ task }) => {
+    const { currentTestId, mutantCoverage } = stryker ?? {}
+    const { user, system } = process.cpuUsage(cpu)
+    // On a busy machine every test takes long. What waits takes long without using the processor.
+    const isSlow = (user + system) / 1000 > LIMIT_MS || performance.now() - start > 5 * LIMIT_MS
+    if (!isSlow || currentTestId === undefined) return
+    appendFileSync(SLOW_TESTS, `${task.id}\n`)
+    // A mutant is tried with the tests that have reached it: this one has reached none.
+    delete mutantCoverage?.perTest[currentTestId]
+  })
+} else {
+  // Stryker ends an endless loop after a hundred times as many hits as in the first run. There it counts those of all
+  // files so far with every file, so that loops went on until the deadline.
+  if (stryker?.hitLimit !== undefined) stryker.hitLimit = Math.ceil(stryker.hitLimit / 20)
+
+  // A mutant in code that runs while a module loads is tried with all tests.
+  const slow = new Set(existsSync(SLOW_TESTS) ? readFileSync(SLOW_TESTS, 'utf8').split('\n') : [])
+  beforeEach(({ task, skip }) => {
+    if (slow.has(task.id)) skip()
+  })
+}
