@@ -4,15 +4,25 @@ import { countByStatus, toScore } from './mutants.js'
 const START = '<!-- scores -->'
 const END = '<!-- /scores -->'
 
-/** Records the figures of folders that are finished, and writes the table of all that were ever recorded. */
+/**
+ * Records the figures of folders that are finished, and writes the table of all that were ever recorded.
+ *
+ * A score that is lower than the recorded one is not recorded. Returns these folders.
+ */
 export function recordScores(scoresFile, pageFile, mutantsByFolder) {
   const recorded = existsSync(scoresFile) ? JSON.parse(readFileSync(scoresFile, 'utf8')) : {}
-  for (const [folder, mutants] of Object.entries(mutantsByFolder)) recorded[folder] = toFigures(mutants)
+  const lower = []
+  for (const [folder, mutants] of Object.entries(mutantsByFolder)) {
+    const figures = toFigures(mutants)
+    if (figures.score < recorded[folder]?.score) lower.push(folder)
+    else recorded[folder] = figures
+  }
   writeFileSync(scoresFile, `${JSON.stringify(recorded, null, 2)}\n`)
 
   const page = readFileSync(pageFile, 'utf8')
   const before = page.slice(0, page.indexOf(START) + START.length)
   writeFileSync(pageFile, `${before}\n\n${toTable(recorded)}\n\n${page.slice(page.indexOf(END))}`)
+  return lower
 }
 
 function toFigures(mutants) {
