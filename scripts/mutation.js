@@ -2,7 +2,7 @@
 // its score is lower than the recorded one, or a survivor is not in test/mutation/survivors.json.
 // npm run test:mutation [-- --only <folder>,…] [-- --concurrency <n>] [-- --report]
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -16,14 +16,11 @@ const TESTS = join(root, 'test/mutation')
 const FOLDERS = JSON.parse(readFileSync(join(TESTS, 'folders.json'), 'utf8'))
 
 // Code that runs while a module loads needs a new thread and all tests for every mutant. So first come the others, and
-// far tests only for what near tests do not detect. Each step finds the results of the one before.
+// far tests only for what near tests do not detect. The second step finds the results of the first.
 const STEPS = [
   { tests: 'near', limitMs: 100, ignoreStatic: true },
-  { tests: 'near', limitMs: 100, ignoreStatic: false },
-  { tests: 'all', limitMs: 300, ignoreStatic: true },
+  { tests: 'all', limitMs: 300, ignoreStatic: false },
 ]
-// For what has changed since all steps were done.
-const UPDATE = { tests: 'all', limitMs: 300, ignoreStatic: false }
 
 const {
   values: { only, concurrency, report },
@@ -42,20 +39,26 @@ if (unknown.length > 0)
 
 mkdirSync(join(root, 'build/mutation'), { recursive: true })
 if (!report) for (const folder of folders) mutate(folder)
-const finished = folders.filter((folder) => countSteps(folder) === STEPS.length)
+const finished = folders.filter(
+  (folder) => countSteps(folder) === STEPS.length && !readReport(reportOf(folder)).isPartial,
+)
 judge(finished)
 if (finished.length < folders.length) {
   console.log(`FAIL no results of ${folders.filter((folder) => !finished.includes(folder)).join(', ')}`)
   process.exitCode = 1
 }
 
+function fileOf(folder, ending) {
+  return join(root, `build/mutation/${folder.replace('/', '-')}.${ending}`)
+}
+
 // What Stryker keeps for its next run is also the report of this one.
 function reportOf(folder) {
-  return join(root, `build/mutation/${folder.replace('/', '-')}.json`)
+  return fileOf(folder, 'json')
 }
 
 function stepsOf(folder) {
-  return join(root, `build/mutation/${folder.replace('/', '-')}.steps`)
+  return fileOf(folder, 'steps')
 }
 
 function countSteps(folder) {
@@ -63,10 +66,10 @@ function countSteps(folder) {
 }
 
 function mutate(folder) {
-  const done = countSteps(folder)
-  if (done === STEPS.length) return runStryker(folder, UPDATE)
+  // After the last step, it also tries what has changed since.
+  const first = Math.min(countSteps(folder), STEPS.length - 1)
   for (const [index, step] of STEPS.entries()) {
-    if (index < done) continue
+    if (index < first) continue
     runStryker(folder, step)
     if (index === 0) forgetStaticSurvivors(reportOf(folder))
     writeFileSync(stepsOf(folder), String(index + 1))
@@ -74,7 +77,6 @@ function mutate(folder) {
 }
 
 function runStryker(folder, { tests, limitMs, ignoreStatic }) {
-  rmSync(join(root, 'build/mutation/slow-tests.txt'), { force: true })
   const given = { mutate: FOLDERS[folder].mutate.join(','), incrementalFile: reportOf(folder), concurrency }
   const flags = Object.entries(given).flatMap(([name, value]) => [`--${name}`, value])
   const { status } = spawnSync(
@@ -88,6 +90,7 @@ function runStryker(folder, { tests, limitMs, ignoreStatic }) {
         MUTATION_FOLDER: folder,
         MUTATION_TESTS: tests,
         MUTATION_TEST_LIMIT_MS: String(limitMs),
+        MUTATION_SLOW_TESTS: fileOf(folder, `slow-${limitMs}.txt`),
       },
     },
   )

@@ -1,12 +1,10 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { afterEach, beforeEach, inject, vi } from 'vitest'
+import { afterEach, beforeEach, inject, type TestContext, vi } from 'vitest'
 
 // A test that takes too long to be run for every mutant is left out. The first run, without a mutant, measures them all,
 // so there is no list of titles to go stale.
 const LIMIT_MS = Number(process.env['MUTATION_TEST_LIMIT_MS'] ?? Infinity)
-const [ROOT = ''] = process.cwd().split('/build/mutation/')
-const SLOW_TESTS = join(ROOT, 'build/mutation/slow-tests.txt')
+const SLOW_TESTS = process.env['MUTATION_SLOW_TESTS'] ?? ''
 
 interface Stryker {
   currentTestId?: string | undefined
@@ -22,6 +20,14 @@ const isFirstRun = inject('mode' as never) === 'dry-run'
 // What hangs in a mutant is noticed soon. Without a mutant nothing hangs, however busy the machine is.
 vi.setConfig({ testTimeout: isFirstRun ? 120_000 : 10_000 })
 
+const slow = new Set(existsSync(SLOW_TESTS) ? readFileSync(SLOW_TESTS, 'utf8').split('\n') : [])
+const describeTest = ({ file, fullTestName }: TestContext['task']): string => `${file.name} ${fullTestName}`
+
+// Also in the first run of a later step: its results must be of the same tests.
+beforeEach(({ task, skip }) => {
+  if (slow.has(describeTest(task))) skip()
+})
+
 if (isFirstRun) {
   let start = 0
   let cpu = process.cpuUsage()
@@ -36,18 +42,12 @@ if (isFirstRun) {
     // On a busy machine every test takes long. What waits takes long without using the processor.
     const isSlow = (user + system) / 1000 > LIMIT_MS || performance.now() - start > 5 * LIMIT_MS
     if (!isSlow || currentTestId === undefined) return
-    appendFileSync(SLOW_TESTS, `${task.id}\n`)
+    appendFileSync(SLOW_TESTS, `${describeTest(task)}\n`)
     // A mutant is tried with the tests that have reached it: this one has reached none.
     delete mutantCoverage?.perTest[currentTestId]
   })
-} else {
+} else if (stryker?.hitLimit !== undefined) {
   // Stryker ends an endless loop after a hundred times as many hits as in the first run. There it counts those of all
   // files so far with every file, so that loops went on until the deadline.
-  if (stryker?.hitLimit !== undefined) stryker.hitLimit = Math.ceil(stryker.hitLimit / 20)
-
-  // A mutant in code that runs while a module loads is tried with all tests.
-  const slow = new Set(existsSync(SLOW_TESTS) ? readFileSync(SLOW_TESTS, 'utf8').split('\n') : [])
-  beforeEach(({ task, skip }) => {
-    if (slow.has(task.id)) skip()
-  })
+  stryker.hitLimit = Math.ceil(stryker.hitLimit / 20)
 }
