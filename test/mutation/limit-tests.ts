@@ -46,8 +46,20 @@ if (isFirstRun) {
     // A mutant is tried with the tests that have reached it: this one has reached none.
     delete mutantCoverage?.perTest[currentTestId]
   })
-} else if (stryker?.hitLimit !== undefined) {
+} else {
   // Stryker ends an endless loop after a hundred times as many hits as in the first run. There it counts those of all
   // files so far with every file, so that loops went on until the deadline.
-  stryker.hitLimit = Math.ceil(stryker.hitLimit / 20)
+  if (stryker?.hitLimit !== undefined) stryker.hitLimit = Math.ceil(stryker.hitLimit / 20)
+
+  // The first failure ends the run. Vitest's `bail` cannot be used: it sends a message to the thread, which may arrive
+  // when the next mutant is there already. That one would then survive.
+  const shared = globalThis as { detectedMutant?: unknown }
+  const mutant: unknown = inject('activeMutant' as never)
+  if (shared.detectedMutant === mutant) throw new Error('An earlier test has detected the mutant')
+  beforeEach(({ skip }) => {
+    if (shared.detectedMutant === mutant) skip()
+  })
+  afterEach(({ task }) => {
+    if (task.result?.state === 'fail') shared.detectedMutant = mutant
+  })
 }
