@@ -120,6 +120,10 @@ function judge(finished) {
     'unexplained survivors',
     survivors.filter((mutant) => !known.includes(mutant)),
   )
+  refuse(
+    'survivors that were not tried with all of their tests',
+    survivors.filter(({ isCutShort }) => isCutShort),
+  )
   const files = new Set(all.map(({ file }) => file))
   const stale = explained.filter((entry) => files.has(entry.file) && !survivors.some(entry.matches))
   for (const { file, line, replacement } of stale) {

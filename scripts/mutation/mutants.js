@@ -9,10 +9,11 @@ export function readReport(reportFile) {
 export function readMutants({ files }) {
   return Object.entries(files).flatMap(([file, { source, mutants }]) => {
     const lines = source.split('\n')
-    return mutants.map(({ mutatorName, replacement, status, location, static: isStatic }) => ({
+    return mutants.map(({ mutatorName, replacement, status, location, testsCompleted, coveredBy }) => ({
       file,
       status,
-      isStatic: isStatic === true,
+      // A survivor of some of its tests may not be one.
+      isCutShort: status === 'Survived' && testsCompleted < (coveredBy?.length ?? 0),
       start: location.start,
       line: lines[location.start.line - 1].trim(),
       mutator: mutatorName,
