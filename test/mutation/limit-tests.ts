@@ -1,5 +1,5 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
-import { afterEach, beforeEach, inject, type TestContext, vi } from 'vitest'
+import { afterEach, beforeEach, inject, type TestContext } from 'vitest'
 
 // A test that takes too long to be run for every mutant is left out. The first run, without a mutant, measures them all,
 // so there is no list of titles to go stale.
@@ -16,9 +16,6 @@ const stryker = (globalThis as Record<string, unknown>)[inject('globalNamespace'
   | Stryker
   | undefined
 const isFirstRun = inject('mode' as never) === 'dry-run'
-
-// What hangs in a mutant is noticed soon. Without a mutant nothing hangs, however busy the machine is.
-vi.setConfig({ testTimeout: isFirstRun ? 120_000 : 10_000 })
 
 const slow = new Set(existsSync(SLOW_TESTS) ? readFileSync(SLOW_TESTS, 'utf8').split('\n') : [])
 const describeTest = ({ file, fullTestName }: TestContext['task']): string => `${file.name} ${fullTestName}`
@@ -51,8 +48,8 @@ if (isFirstRun) {
   // files so far with every file, so that loops went on until the deadline.
   if (stryker?.hitLimit !== undefined) stryker.hitLimit = Math.ceil(stryker.hitLimit / 20)
 
-  // The first failure ends the run. Vitest's `bail` cannot be used: it sends a message to the thread, which may arrive
-  // when the next mutant is there already. That one would then survive.
+  // The first failure ends the run. Not with Vitest's `bail`: it sends the thread a message that nobody waits for, and
+  // a thread that is used again could get it during the run of the next mutant.
   const shared = globalThis as { detectedMutant?: unknown }
   const mutant: unknown = inject('activeMutant' as never)
   if (shared.detectedMutant === mutant) throw new Error('An earlier test has detected the mutant')
