@@ -207,7 +207,7 @@ describe('the sessions in memory', () => {
     add('bob', place(9))
     remove('bob', place(9))
     expect(order.users).toBe(1)
-    expect([...order.walk('bob', null)]).toEqual([])
+    expect([...order.walk('bob', null), ...order.walkUp('bob', 0)]).toEqual([])
     for (const at of [0, 1, 3]) remove('ada', place(at))
     expect([...order.walk('ada', null)]).toEqual([place(4), place(2)])
     expect([...order.walk('ada', place(4))]).toEqual([place(2)])
