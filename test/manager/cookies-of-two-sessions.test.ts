@@ -80,6 +80,17 @@ describe('an access token', () => {
     expect(await tokens.accessTokenRequired(send(null, [expired], bearer)).then(nameOf)).toBe('ada')
   })
 
+  test('passes beside a refresh cookie without a session or with an access token, and beside eight of its own', async () => {
+    const { tokens, ada, mallory } = await openTwo()
+    for (const refresh of [
+      [tokens.createRefreshToken({ uid: 'mallory' })],
+      [mallory.accessToken],
+      Array.from({ length: 8 }, () => ada.refreshToken),
+    ]) {
+      expect(await outcomeOf(tokens.accessTokenRequired(send(ada.accessToken, refresh)))).toBe('ok')
+    }
+  })
+
   test('passes beside the expired refresh token of an older session', async () => {
     const { tokens, clock, mallory } = await openTwo()
     clock.seconds += 86_401

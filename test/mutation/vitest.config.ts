@@ -1,49 +1,26 @@
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { warmPool } from './warm-pool.js'
 
-// What Stryker runs for the mutants of one folder of the core, nearest first: tests that stay inside of one process and
-// take milliseconds.
-const TESTS: Readonly<Record<string, readonly string[]>> = {
-  tokens: [
-    'jws/refusals',
-    'jws/token-kind',
-    'jws/verify',
-    'jws/roca',
-    'jws/weak-secret',
-    'jws/rotation',
-    'jws',
-    'claims',
-    'manager/dependencies',
-    'sessions',
-  ],
-  http: ['request', 'http', 'manager/dependencies'],
-  issuers: [
-    'issuers',
-    'security/85',
-    'security/86',
-    'security/19',
-    'security/20-unknown-kid-flood',
-    'unknown-options',
-  ],
-  revocation: [
-    'revocation',
-    'sessions',
-    'issuers/foreign-revocation',
-    'stores/memory',
-    'manager/revoke',
-    'manager/config-texts',
-    'unknown-options',
-  ],
-  config: ['manager', 'unknown-options', 'http/cookie-config', 'request/csrf'],
-  requests: ['manager', 'issuers/foreign', 'issuers/several', 'events', 'request/csrf', 'request/read-token'],
-  sessions: ['sessions', 'manager', 'claims/create', 'claims/mistakes', 'http'],
-}
-// Too long to be run for every mutant.
-const LEFT_OUT = ['test/**/*.{evidence,integration}.test.ts']
+// Stryker works on a copy of the project. It cannot copy tsconfig.json, because it rewrites the copy with an interface
+// that TypeScript 7 does not have.
+const [root = ''] = process.cwd().split('/build/mutation/')
+const readJson = (file: string): unknown => JSON.parse(readFileSync(resolve(root, file), 'utf8'))
 
-const folder = process.env['MUTATION_FOLDER'] ?? ''
-const names = TESTS[folder] ?? Object.keys(TESTS)
+// Without these, the public names lead to the packages in node_modules, which have no mutants in them.
+const { compilerOptions } = readJson('tsconfig.json') as {
+  compilerOptions: { paths: Record<string, [string]> }
+}
+const alias = Object.entries(compilerOptions.paths)
+  .filter(([name]) => /^@?tokenlib/.test(name))
+  .map(([name, [file]]) => ({ find: new RegExp(`^${name}$`), replacement: resolve(file) }))
+
+// The tests for the mutants of a folder: those near to it for all mutants, the others for those that survive.
+const folders = readJson('test/mutation/folders.json') as Record<string, { near: string[]; far: string[] }>
+const { near, far } = folders[process.env['MUTATION_FOLDER'] ?? ''] ?? { near: [], far: [] }
+const names = process.env['MUTATION_TESTS'] === 'near' ? near : [...near, ...far]
 const distance = ({ moduleId }: TestSpecification): number =>
   names.findIndex((name) => moduleId.includes(`/test/${name}`))
 
@@ -63,15 +40,15 @@ export default defineConfig({
       },
     },
   ],
+  resolve: { alias },
   test: {
-    include: names.flatMap((name) => [`test/${name}/**/*.test.ts`, `test/${name}*.test.ts`]),
-    exclude: LEFT_OUT,
-    setupFiles: ['test/mutation/skip-slow-tests.ts', 'test/mutation/remember-keys.ts'],
+    include: names.flatMap((name) => [`test/${name}/**/*.test.ts`, `test/${name}*test.ts`]),
+    exclude: ['test/**/*.{evidence,integration,long}.test.ts'],
+    provide: { hasServers: false },
+    setupFiles: ['test/mutation/limit-tests.ts', 'test/mutation/remember-keys.ts'],
     // All files of a run share a thread: the first failure ends the run, and the sources are loaded once.
     isolate: false,
     maxWorkers: 1,
     sequence: { sequencer: NearestFirst },
-    // What hangs in a mutant is noticed soon.
-    testTimeout: 10_000,
   },
 })

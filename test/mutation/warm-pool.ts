@@ -27,6 +27,7 @@ class WarmWorker implements PoolWorker {
   /** Whether the mutant is switched on after the sources were loaded. */
   readonly #isWarm: boolean
   readonly #wasStarted: boolean
+  readonly #testTimeout: number
   #isRunning = false
 
   constructor(options: PoolOptions) {
@@ -34,6 +35,8 @@ class WarmWorker implements PoolWorker {
     // What Stryker's runner tells its set-up file.
     const told = new Map<string, unknown>(Object.entries(options.project.getProvidedContext()))
     this.#isWarm = told.get('mode') === 'mutant' && told.get('mutantActivation') === 'runtime'
+    // What hangs in a mutant is noticed soon. Without a mutant nothing hangs, however busy the machine is.
+    this.#testTimeout = told.get('mode') === 'mutant' ? 10_000 : 120_000
     this.#wasStarted = this.#isWarm && parked !== null
     this.#thread = (this.#wasStarted ? parked : null) ?? new ThreadsPoolWorker(options)
     if (this.#wasStarted) parked = null
@@ -53,8 +56,9 @@ class WarmWorker implements PoolWorker {
     if (type === 'run') {
       this.#isRunning = true
       // The names of the tests to run are in the configuration, which a thread is otherwise told only at its start.
+      // `vi.setConfig` must not be used: after each file, Vitest would bring back the names of the thread's first run.
       Object.assign((message as { context: object }).context, {
-        config: this.#options.project.serializedConfig,
+        config: { ...this.#options.project.serializedConfig, testTimeout: this.#testTimeout },
       })
     }
     this.#thread.send(message)

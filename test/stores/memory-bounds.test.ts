@@ -8,6 +8,10 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+test('telemetry names the memory store "memory"', () => {
+  expect(createMemoryStore().system).toBe('memory')
+})
+
 describe('in production', () => {
   test('the memory store refuses to be made, and says what to use instead', () => {
     vi.stubEnv('NODE_ENV', 'production')

@@ -118,6 +118,7 @@ test('what is no position of this store is answered with a reset', async () => {
     `${epoch}:5:99:0`,
     `${epoch}:5:0:0:0`,
     `${epoch}:5 `,
+    ` ${epoch}:5`,
     `other:5`,
     `${epoch}:9999999999999999`,
   ]

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { FOREVER } from '../../packages/tokenlib/src/kit.js'
-import { createSessionOrder } from '../../packages/tokenlib/src/stores/memory/sessions.js'
+import {
+  createMemorySessions,
+  createSessionOrder,
+} from '../../packages/tokenlib/src/stores/memory/sessions.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { toFirstPlace } from '../../packages/tokenlib/src/revocation/rotation.js'
 import type { SessionPlace as Place } from '../../packages/tokenlib/src/stores/store-parts.js'
 import { firstToken, RULES } from '../../packages/contracts/src/store-fixture.js'
 import { createClock } from '../helpers/manager.js'
@@ -133,4 +137,85 @@ test('a closed store keeps no sessions', async () => {
   await expect(store.sessions?.list('ada', page)).rejects.toThrow(/closed/)
   await expect(store.sessions?.get('s', { idleMs: FOREVER })).rejects.toThrow(/closed/)
   await expect(store.sessions?.present('s', firstToken('s'), RULES)).rejects.toThrow(/closed/)
+})
+
+describe('the sessions in memory', () => {
+  const createSessions = (clock = () => 9000) => createMemorySessions(() => undefined, clock, clock)
+  const session = (sid: string, startedAt: number, user = 'ada') => ({
+    sid,
+    user,
+    startedAt,
+    ...toFirstPlace(startedAt),
+    expiresAt: FOREVER,
+    until: FOREVER,
+    ip: null,
+    userAgent: null,
+  })
+  const sidsOf = (found: readonly { readonly sid: string }[]) => found.map(({ sid }) => sid)
+
+  test('removes a session that started up to a moment, and no later one', () => {
+    const sessions = createSessions()
+    sessions.insertSession(session('a', 1000))
+    sessions.removeSession('a', 999)
+    sessions.removeSession('nobody', FOREVER)
+    expect(sessions.findSession('a')).not.toBeNull()
+    sessions.removeSession('a', 1000)
+    expect(sessions.findSession('a')).toBeNull()
+    expect(sessions.readNewestStart('ada')).toBe(0)
+  })
+
+  test('knows the newest start of a user and of all, also after the clock was set back', () => {
+    let now = 9000
+    const sessions = createSessions(() => now)
+    sessions.insertSession(session('a', 1000))
+    sessions.insertSession(session('b', 3000, 'bob'))
+    sessions.insertSession(session('c', 5000, 'bob'))
+    sessions.removeSession('c', FOREVER)
+    expect(sessions.readNewestStart('ada')).toBe(1000)
+    expect(sessions.readNewestStart('bob')).toBe(3000)
+    // A start that is not ahead of the clock costs no walk.
+    now = 5000
+    expect(sessions.readNewestStart(null)).toBe(5000)
+    now = 4999
+    expect(sessions.readNewestStart(null)).toBe(3000)
+  })
+
+  test('finds the sessions that started after a moment and up to another', () => {
+    const sessions = createSessions()
+    for (const at of [1, 2, 3, 4]) sessions.insertSession(session(`a${at}`, at))
+    sessions.insertSession(session('b3', 3, 'bob'))
+    expect(sidsOf(sessions.readLate({ user: 'ada', after: 1, upTo: 3 }))).toEqual(['a2', 'a3'])
+    expect(sidsOf(sessions.readLate({ user: null, after: 2, upTo: 3 }))).toEqual(['a3', 'b3'])
+  })
+
+  test('drops what has ended with later writes, and prunes the rest', () => {
+    const sessions = createSessions()
+    for (let at = 0; at < 20; at++) sessions.insertSession({ ...session(`s${at}`, at), until: 9000 })
+    const count = () => sessions.readLate({ user: null, after: -1, upTo: FOREVER }).length
+    sessions.sweep(1)
+    expect(count()).toBe(16)
+    sessions.sweep(2)
+    expect(count()).toBe(8)
+    expect([...sessions.prune(5)]).toEqual([5])
+    sessions.clear()
+    expect(count()).toBe(0)
+    expect(sessions.readNewestStart('ada')).toBe(0)
+  })
+
+  test('forgets a user with the last session, and walks only what is left', () => {
+    const { order, add, remove, countLooks } = createCounted(5)
+    add('bob', place(9))
+    remove('bob', place(9))
+    expect(order.users).toBe(1)
+    expect([...order.walk('bob', null), ...order.walkUp('bob', 0)]).toEqual([])
+    for (const at of [0, 1, 3]) remove('ada', place(at))
+    expect([...order.walk('ada', null)]).toEqual([place(4), place(2)])
+    expect([...order.walk('ada', place(4))]).toEqual([place(2)])
+    expect([...order.walkUp('ada', place(2).startedAt)]).toEqual([place(4)])
+    // More than half are gone, so the places are too.
+    expect(countLooks(() => expect([...order.walkUp('ada', 0)]).toHaveLength(2))).toBe(2)
+    remove('ada', place(2))
+    remove('ada', place(4))
+    expect(order.users).toBe(0)
+  })
 })

@@ -1,13 +1,19 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+
+/** The report of Stryker in a file, or `null` before the first run. */
+export function readReport(reportFile) {
+  return existsSync(reportFile) ? JSON.parse(readFileSync(reportFile, 'utf8')) : null
+}
 
 /** Every mutant in a report of Stryker, with the text that it replaces and the line that it is in. */
-export function readMutants(reportFile) {
-  const { files } = JSON.parse(readFileSync(reportFile, 'utf8'))
+export function readMutants({ files }) {
   return Object.entries(files).flatMap(([file, { source, mutants }]) => {
     const lines = source.split('\n')
-    return mutants.map(({ mutatorName, replacement, status, location }) => ({
+    return mutants.map(({ mutatorName, replacement, status, location, testsCompleted, coveredBy }) => ({
       file,
       status,
+      // A survivor of some of its tests may not be one.
+      isCutShort: status === 'Survived' && testsCompleted < (coveredBy?.length ?? 0),
       start: location.start,
       line: lines[location.start.line - 1].trim(),
       mutator: mutatorName,
@@ -20,17 +26,16 @@ export function readMutants(reportFile) {
 /**
  * Takes survivors out of a report whose code also runs while a module loads, so that they are tried again.
  *
- * A first run may have switched them on too late to change what was made at that time: a table, a default. Returns a
- * function that brings them back.
+ * A first run may have switched them on too late to change what was made at that time: a table, a default.
  */
 export function forgetStaticSurvivors(reportFile) {
-  const text = readFileSync(reportFile, 'utf8')
-  const report = JSON.parse(text)
+  const report = readReport(reportFile)
   for (const file of Object.values(report.files)) {
-    file.mutants = file.mutants.filter((mutant) => !(mutant.static && mutant.status === 'Survived'))
+    file.mutants = file.mutants.filter(
+      ({ static: isStatic, status }) => !isStatic || !['Survived', 'NoCoverage'].includes(status),
+    )
   }
   writeFileSync(reportFile, JSON.stringify(report))
-  return () => writeFileSync(reportFile, text)
 }
 
 /** A function that says how many of the mutants have a status. */
