@@ -1,14 +1,9 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NOT_PROMISED } from './rotation/limits.js'
 import { type Catch, type Result, toCheckedPage, toLimitsPage } from './rotation/pages.js'
-import { fewAnswers, noFalseLogout } from './rotation/properties.js'
-import { define, PROMISED, PROMISED_AT_LENGTH } from './rotation/scenarios.js'
-import { isEnd, type Scenario, search, toSettleOptions, type Violation } from './rotation/search.js'
-import { settle } from './rotation/settle.js'
-import { listSteps } from './rotation/steps.js'
+import { PROMISED, PROMISED_AT_LENGTH } from './rotation/scenarios.js'
+import { type Scenario, search, type Violation } from './rotation/search.js'
 import { RULE_VARIANTS, SHIPPED, SURROUNDINGS_VARIANTS } from './rotation/variants.js'
-import { type Bounds, createWorld } from './rotation/world.js'
 
 const results: Result[] = []
 const catches: Catch[] = []
@@ -51,98 +46,4 @@ test('everything that is not promised has a history that shows why, and is on it
     return violation
   }
   await expect(toLimitsPage(NOT_PROMISED, find)).toMatchFileSnapshot('rotation/limits.md')
-})
-
-describe('the limits of delays are exact', () => {
-  // All delays up to a grace or an access lifetime of 5.
-  const LENGTH = 5
-  const delays = Array.from({ length: LENGTH + 1 }, (_, delay) => delay)
-  const pairs = delays.flatMap((requestDelay) => delays.map((answerDelay) => ({ requestDelay, answerDelay })))
-  const isSafe = (bounds: Partial<Bounds>): boolean =>
-    search(define('delays', { tabs: 2, ...bounds }, [noFalseLogout()]), SHIPPED).violation === null
-
-  test('refreshing at any time, two round trips are shorter than the grace', () => {
-    const bounds = { grace: LENGTH, isEager: true, losesMessages: true }
-    expect(pairs.filter((pair) => isSafe({ ...bounds, ...pair }))).toEqual(
-      pairs.filter(({ requestDelay, answerDelay }) => 2 * (requestDelay + answerDelay) < LENGTH),
-    )
-  })
-
-  const fast = pairs.filter(({ requestDelay, answerDelay }) => requestDelay + 2 * answerDelay < LENGTH)
-
-  test('if nothing is lost, a request and two answers are shorter than the grace', () => {
-    const bounds = { grace: LENGTH, isEager: true }
-    expect(pairs.filter((pair) => isSafe({ ...bounds, ...pair }))).toEqual(fast)
-  })
-
-  test.each([0, 2, 4])(
-    'at expiry, they are shorter than the access lifetime, with a grace of %i',
-    (grace) => {
-      const bounds = { grace, accessLifetime: LENGTH, losesMessages: true }
-      expect(pairs.filter((pair) => isSafe({ ...bounds, ...pair }))).toEqual(fast)
-    },
-  )
-
-  // A request that is given up is at least as late as one that is not.
-  const listOrphans = (most: number): readonly ((typeof pairs)[number] & { orphanDelay: number })[] =>
-    fast.flatMap((pair) =>
-      Array.from({ length: most + 1 - pair.requestDelay }, (_, late) => ({
-        ...pair,
-        orphanDelay: pair.requestDelay + late,
-      })),
-    )
-
-  test('refreshing at any time, a request that was given up counts with them', () => {
-    const bounds = { grace: LENGTH, isEager: true }
-    const orphans = listOrphans(LENGTH)
-    expect(orphans.filter((delay) => isSafe({ ...bounds, ...delay }))).toEqual(
-      orphans.filter(
-        ({ requestDelay, answerDelay, orphanDelay }) => requestDelay + 2 * answerDelay + orphanDelay < LENGTH,
-      ),
-    )
-  })
-
-  test('at expiry, it and an answer are shorter than the access lifetime and the grace', () => {
-    const bounds = { grace: 2, accessLifetime: LENGTH }
-    const orphans = listOrphans(LENGTH + 2)
-    expect(orphans.filter((delay) => isSafe({ ...bounds, ...delay }))).toEqual(
-      orphans.filter(({ answerDelay, orphanDelay }) => orphanDelay + answerDelay < LENGTH + 2),
-    )
-  })
-})
-
-// Otherwise a promise could be kept by a thief who never gets that far.
-test('a thief is served until the last answer that he is promised to lose after', () => {
-  const counted = [...PROMISED, ...PROMISED_AT_LENGTH].flatMap(({ name, bounds, properties }) =>
-    properties.flatMap((property) => (property.name === 'FEW_ANSWERS' ? [{ name, bounds, property }] : [])),
-  )
-  expect(counted.length).toBeGreaterThan(5)
-  const loose = counted.filter(
-    ({ property: { bound = 0 }, ...scenario }) =>
-      search({ ...scenario, properties: [fewAnswers(bound - 1)] }, SHIPPED).violation === null,
-  )
-  expect(loose).toEqual([])
-})
-
-// The search looks at one world in place of all that are alike. Walks through worlds as they are must not leave it. The one
-// exception: of two tokens that are alike, a thief may use one before and the other after a lost write.
-describe('no walk leaves the worlds that were searched:', () => {
-  const scenarios = PROMISED.filter(({ bounds }) => bounds.thief === null || bounds.lostWrites === 0)
-  test.each(scenarios.map((scenario) => [scenario.name, scenario] as const))('%s', (_, scenario) => {
-    const { bounds } = scenario
-    const options = toSettleOptions(scenario, SHIPPED)
-    const { worlds } = search(scenario, SHIPPED)
-    const isInside = (walk: readonly number[]): boolean => {
-      let world = createWorld(bounds)
-      return walk.every((choice) => {
-        const steps = listSteps(world, bounds, SHIPPED).filter((step) => !isEnd(step))
-        const step = steps[choice % steps.length]
-        if (step === undefined) return true
-        ;({ world } = step)
-        return worlds.has(settle(world, options).key)
-      })
-    }
-    const walks = fc.array(fc.nat({ max: 999 }), { minLength: 50, maxLength: 100 })
-    expect(() => fc.assert(fc.property(walks, isInside), { numRuns: 200 })).not.toThrow()
-  })
 })
