@@ -6,7 +6,7 @@ import { createKeyPair } from '../helpers/keys.js'
 import type { RotationCommand, RotationReport, SentKey } from './key-rotation-child.js'
 
 // Long enough for the first key to retire.
-const ROTATIONS = 12
+const ROTATIONS = 14
 const PERIOD_MS = 1000
 const LIFETIME_SECONDS = 10
 const LEEWAY_SECONDS = 1
