@@ -1,9 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
+  type ClientTimers,
   createTokenClient,
   TokenClientError,
   type TokenClientOptions,
 } from '../../packages/client/src/index.js'
+import { createVirtualClock } from '../../packages/tokenlib/src/testing/clocks.js'
 import { ADA, BOB, createPauses, createSignal, hold, openServer, unavailable } from './open-server.js'
 
 const EXPIRED = 16 * 60
@@ -273,6 +275,52 @@ describe('an outage is no log-out', () => {
     plan('GET /notes', unavailable({ 'retry-after': '30' }))
     await expect(client.fetch(`${origin}/notes`, { signal: controller.signal })).rejects.toThrow('left')
     expect(pauses).toEqual([30_000])
+  })
+})
+
+describe('a session route that does not answer', () => {
+  /** A client whose server answers as `fetch` does, and the timers that it has not ended. */
+  const open = (fetch: NonNullable<TokenClientOptions['fetch']>) => {
+    const virtual = createVirtualClock()
+    const timers = new Set<unknown>()
+    const scheduler: ClientTimers = {
+      setTimeout(callback, milliseconds) {
+        const timer = virtual.scheduler.setTimeout(callback, milliseconds)
+        timers.add(timer)
+        return timer
+      },
+      clearTimeout(timer) {
+        timers.delete(timer)
+        virtual.scheduler.clearTimeout(timer)
+      },
+    }
+    const clock = Object.assign(() => virtual(), { scheduler })
+    return { virtual, timers, client: createTokenClient({ path: 'http://localhost/auth', clock, fetch }) }
+  }
+
+  test('is given up after 25 seconds, with a cause that says so', async () => {
+    const { virtual, timers, client } = open(
+      (request) =>
+        new Promise((_resolve, reject) => {
+          const { signal } = request as Request
+          signal.addEventListener('abort', () => reject(signal.reason as Error))
+        }),
+    )
+    let error: unknown
+    client.logIn(ADA).catch((reason: unknown) => (error = reason))
+    await virtual.advance('24999ms')
+    expect(error).toBeUndefined()
+    await virtual.advance('1ms')
+    expect(error).toMatchObject({ code: 'UNAVAILABLE', cause: { name: 'TimeoutError' } })
+    expect(timers.size).toBe(0)
+  })
+
+  test('leaves no timer behind when it does', async () => {
+    const { timers, client } = open(async () =>
+      Response.json({ code: 'CREDENTIALS_INVALID' }, { status: 401 }),
+    )
+    await expect(client.logIn(ADA)).rejects.toMatchObject({ code: 'CREDENTIALS_INVALID' })
+    expect(timers.size).toBe(0)
   })
 })
 

@@ -344,11 +344,17 @@ describe('a caller who is not asked twice', () => {
     await keys.ready()
     const flood = (): Promise<unknown> =>
       Promise.all(Array.from({ length: 500 }, (_, at) => keys.load(headerOf(`junk ${at}`), true)))
-    await inTurn(keys, flood())
+    const first = flood()
+    // The first turn comes at once.
+    await keys.advance(0)
+    await first
     expect(server.requests).toHaveLength(2)
-    const second = flood()
     server.publish(a.jwk, b.jwk)
-    await inTurn(keys, keys.load(headerOf('b'), true))
+    const second = flood()
+    const own = keys.load(headerOf('b'), true)
+    await keys.advance('999ms')
+    expect(server.requests).toHaveLength(2)
+    await inTurn(keys, own)
     expect(keys.find(headerOf('b'))).toHaveLength(1)
     await second
     expect(server.requests).toHaveLength(3)

@@ -87,3 +87,24 @@ test('an invalid date and a negative duration are refused', async () => {
   expect(() => clock.block(-1)).toThrow(RangeError)
   expect(clock()).toBe(START)
 })
+
+test.each(['4007ms', 4.007, 'PT4.007S'])('advance(%j) is exact', async (by) => {
+  const { clock, done, start } = create()
+  start('a', 4007)
+  await clock.advance(by)
+  expect(done).toEqual(['a 4007'])
+})
+
+test('a delay that Node does not have is a millisecond, as in Node', async () => {
+  const { clock, done, start } = create()
+  for (const delay of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) start(String(delay), delay)
+  await clock.advance('1ms')
+  expect(done).toEqual(['NaN 1', 'Infinity 1', '2147483648 1'])
+})
+
+test('timers without a delay that start each other for ever are an error', async () => {
+  const { clock } = create()
+  const again = (): void => void clock.scheduler.setTimeout(again, 0)
+  again()
+  await expect(clock.advance(1)).rejects.toThrow('for ever')
+})

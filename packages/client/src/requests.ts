@@ -7,7 +7,10 @@ export async function inTime<Value>(
   run: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController()
-  const timer = timers.setTimeout(() => controller.abort(), CALL_TIMEOUT_MS)
+  const abort = (): void => controller.abort(new DOMException('', 'TimeoutError'))
+  const timer = timers.setTimeout(abort, CALL_TIMEOUT_MS)
+  // In Node, a process that has nothing else to do may end.
+  ;(timer as { unref?(): void }).unref?.()
   return run(controller.signal).finally(() => timers.clearTimeout(timer as never))
 }
 

@@ -4,7 +4,7 @@ import type { TokenPayload } from './tokens/payload.js'
 import type { OwnKey } from './tokens/own-key.js'
 import type { TrustedIssuer } from './tokens/token-source.js'
 import { ConfigurationError } from './errors.js'
-import { callable, type Kind, kindOf, type OptionKinds, parseOptions } from './options.js'
+import { callable, type Kind, kindOf, type OptionKinds, parseOptions, clockKind } from './options.js'
 import type { RevocationStore } from './revocation/store.js'
 import type { ReadClientIp } from './revocation/session-client.js'
 import type { Clock, Duration } from './time.js'
@@ -51,7 +51,7 @@ const MANAGER_OPTIONS: Record<keyof TokenManagerOptions<object, object, unknown>
   signTimeout: given,
   issuers: given,
   formatError: callable<never>(),
-  clock: callable<never>(),
+  clock: clockKind as Kind<never>,
   randomBytes: callable<never>(),
 }
 const MEANT_OPTIONS = {

@@ -1,4 +1,4 @@
-import { type Duration, parseDuration } from './time.js'
+import { type Clock, type Duration, isClock, parseDuration } from './time.js'
 
 /** What an option, or a field of the configuration, accepts. */
 export interface Kind<Value> {
@@ -144,6 +144,12 @@ export const ownFlag: Kind<boolean> = { ...flag, isOwn: true }
 export function callable<Value extends (...args: never[]) => unknown>(expected = 'a function'): Kind<Value> {
   return kindOf(expected, (value) => typeof value === 'function')
 }
+
+/** A clock: a function, and if it has a scheduler, a complete one. */
+export const clockKind: Kind<Clock> = kindOf(
+  'a function; its scheduler, if it has one, has monotonicNow(), setTimeout() and clearTimeout()',
+  isClock,
+)
 
 /** Any value: the function that uses the option checks it. */
 export function unchecked<Value>(expected = 'given'): Kind<Value> {

@@ -30,9 +30,28 @@ export const systemScheduler: Scheduler = {
 /** The clock of the machine. */
 export const systemClock: Clock = Object.assign(() => Date.now(), { scheduler: systemScheduler })
 
-/** How time passes by a clock. */
+/** How time passes by a clock. The functions work without `this`, also where they are methods of a class. */
 export function schedulerOf({ scheduler = systemScheduler }: Clock): Scheduler {
-  return scheduler
+  if (scheduler === systemScheduler) return scheduler
+  return {
+    monotonicNow: () => scheduler.monotonicNow(),
+    setTimeout: (callback, milliseconds) => scheduler.setTimeout(callback, milliseconds),
+    clearTimeout: (timer) => scheduler.clearTimeout(timer),
+  }
+}
+
+/** Whether a value is a clock: a function, whose `scheduler`, if it has one, is complete. */
+export function isClock(value: unknown): value is Clock {
+  if (typeof value !== 'function') return false
+  const { scheduler } = value as { readonly scheduler?: Partial<Scheduler> | null }
+  return scheduler === undefined || isScheduler(scheduler)
+}
+
+/** Whether a value has everything that a scheduler needs. */
+export function isScheduler(value: Partial<Scheduler> | null | undefined): value is Scheduler {
+  return [value?.monotonicNow, value?.setTimeout, value?.clearTimeout].every(
+    (member) => typeof member === 'function',
+  )
 }
 
 /** A clock that throws instead of returning `NaN`: every comparison with `NaN` is false, so nothing would expire. */
@@ -52,7 +71,7 @@ export function createCheckedClock(clock: Clock): Clock {
 export function createCautiousClock(clock: Clock): Clock {
   // A bare function is somebody's own time, and is used as it is.
   if (clock.scheduler === undefined) return clock
-  const { monotonicNow } = clock.scheduler
+  const { monotonicNow } = schedulerOf(clock)
   // Workers have no time while a module is loaded.
   let lead: number | null = null
   return () => {

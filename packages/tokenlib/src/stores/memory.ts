@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { callable, flag, type OptionKinds, parseOptions } from '../options.js'
+import { flag, type OptionKinds, parseOptions, clockKind } from '../options.js'
 import { pollFeed } from './store-parts.js'
 import { addDuration, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
@@ -17,7 +17,7 @@ export interface MemoryStoreOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionKinds<MemoryStoreOptions> = { allowInProduction: flag, clock: callable() }
+const OPTIONS: OptionKinds<MemoryStoreOptions> = { allowInProduction: flag, clock: clockKind }
 
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.

@@ -1,4 +1,4 @@
-import { anyText, callable, flag, type OptionKinds, parseOptions } from '../options.js'
+import { anyText, callable, flag, type OptionKinds, parseOptions, clockKind } from '../options.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
@@ -70,7 +70,7 @@ const OPTIONS: OptionKinds<PostgresStoreOptions> = {
   namespace: anyText,
   allowVolatile: flag,
   namedStatements: flag,
-  clock: callable(),
+  clock: clockKind,
   onWarning: callable(),
 }
 

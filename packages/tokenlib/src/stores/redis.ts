@@ -1,4 +1,4 @@
-import { anyText, callable, flag, type OptionKinds, parseOptions } from '../options.js'
+import { anyText, callable, flag, type OptionKinds, parseOptions, clockKind } from '../options.js'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
@@ -31,7 +31,7 @@ const OPTIONS: OptionKinds<RedisStoreOptions> = {
   namespace: anyText,
   allowVolatile: flag,
   onWarning: callable(),
-  clock: callable(),
+  clock: clockKind,
 }
 
 /**

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js'
-import { anyText, callable, type OptionKinds, parseOptions } from '../options.js'
+import { anyText, callable, type OptionKinds, parseOptions, clockKind } from '../options.js'
 import { isRevokedBy } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { createLossReporter } from './loss-reporter.js'
@@ -49,7 +49,7 @@ export interface SqliteStoreOptions {
 }
 
 const OPTIONS: OptionKinds<SqliteStoreOptions> = {
-  clock: callable(),
+  clock: clockKind,
   onWarning: callable(),
   prefix: anyText,
 }

@@ -1,5 +1,12 @@
-import { nextTurn } from '../runtime.js'
-import { type Clock, type Duration, parseDuration, type Scheduler, type Timer } from '../time.js'
+import { nextTurn, startTimer } from '../runtime.js'
+import {
+  type Clock,
+  type Duration,
+  parseDuration,
+  type Scheduler,
+  systemScheduler,
+  type Timer,
+} from '../time.js'
 
 /** A clock that stands still until it is moved. */
 export interface FrozenClock extends Clock {
@@ -26,8 +33,8 @@ export function createFrozenClock(start: Date = new Date('2026-01-01T00:00:00Z')
 export interface VirtualClock extends Clock {
   readonly scheduler: Scheduler
   /**
-   * Lets time pass: stops at every timer that comes due, and waits for what it has started. That may not depend on a
-   * network, whose time is not virtual.
+   * Lets time pass, from timer to timer. What a timer starts gets a few turns of the event loop before time moves on, and
+   * no more: the time that a network, a database or the thread pool needs is not virtual. One call at a time.
    */
   advance(by: Duration): Promise<void>
   /** Lets as much time pass as a promise needs to settle, and returns what it resolves to. */
@@ -43,54 +50,58 @@ interface Waiting {
   readonly callback: () => void
 }
 
-// How many turns of the event loop the work that a timer has started may take: in steps, or page by page.
 const TURNS = 10
+// The longest delay of a timer in Node and in browsers. Like there, one that is longer, or none at all, is a millisecond.
+const MAX_DELAY_MS = 2 ** 31 - 1
+// A timer that starts itself again without a delay would run for ever.
+const MAX_AT_ONCE = 100_000
 
 /** A clock at 2026-01-01 in UTC, unless told otherwise. Pass it to everything that takes a `clock`. */
 export function createVirtualClock(start: Date = new Date('2026-01-01T00:00:00Z')): VirtualClock {
-  // In the order in which they were started, which decides between those that are due at the same moment.
-  const timers = new Set<Waiting>()
+  // By the moment when they are due, then in the order in which they were started.
+  const timers: Waiting[] = []
   let elapsed = 0
+  let ranAtOnce = 0
   let lead = toMilliseconds(start)
 
-  const findNext = (until: number): Waiting | undefined => {
-    let next: Waiting | undefined
-    for (const timer of timers) {
-      if (timer.dueAt <= until && (next === undefined || timer.dueAt < next.dueAt)) next = timer
-    }
-    return next
-  }
+  const isDue = (until: number): boolean => timers[0] !== undefined && timers[0].dueAt <= until
 
   // No longer than until something is due without any time having passed.
   const settle = async (): Promise<void> => {
     let turn = 0
     do await nextTurn()
-    while (++turn < TURNS && findNext(elapsed) === undefined)
+    while (++turn < TURNS && !isDue(elapsed))
+  }
+
+  const runNext = (until: number): boolean => {
+    if (!isDue(until)) return false
+    const { dueAt, callback } = timers.shift() as Waiting
+    ranAtOnce = dueAt > elapsed ? 0 : ranAtOnce + 1
+    if (ranAtOnce > MAX_AT_ONCE) throw new Error('Timers without a delay start each other for ever')
+    elapsed = Math.max(elapsed, dueAt)
+    callback()
+    return true
   }
 
   const scheduler: Scheduler = {
     monotonicNow: () => elapsed,
     setTimeout(callback, milliseconds) {
-      const timer: Waiting & Timer = { dueAt: elapsed + Math.max(0, milliseconds), callback }
-      timers.add(timer)
+      const delay = milliseconds <= MAX_DELAY_MS ? Math.max(0, milliseconds) : 1
+      const timer: Waiting & Timer = { dueAt: elapsed + delay, callback }
+      const after = timers.findLastIndex(({ dueAt }) => dueAt <= timer.dueAt)
+      timers.splice(after + 1, 0, timer)
       return timer
     },
-    clearTimeout: (timer) => void timers.delete(timer as Waiting),
-  }
-
-  const runNext = (until: number): boolean => {
-    const next = findNext(until)
-    if (next === undefined) return false
-    timers.delete(next)
-    elapsed = Math.max(elapsed, next.dueAt)
-    next.callback()
-    return true
+    clearTimeout(timer) {
+      const at = timers.indexOf(timer as Waiting)
+      if (at !== -1) timers.splice(at, 1)
+    },
   }
 
   return Object.assign(() => lead + elapsed, {
     scheduler,
     async advance(by: Duration) {
-      const until = elapsed + parseDuration(by) * 1000
+      const until = elapsed + toVirtual(by)
       do await settle()
       while (runNext(until))
       elapsed = Math.max(elapsed, until)
@@ -99,16 +110,28 @@ export function createVirtualClock(start: Date = new Date('2026-01-01T00:00:00Z'
       const waiting = new Set([promise])
       const stop = (): void => waiting.clear()
       promise.then(stop, stop)
-      for (await settle(); waiting.size > 0; await settle()) runNext(Number.POSITIVE_INFINITY)
+      for (await settle(); waiting.size > 0; await settle()) {
+        // Nothing in here can settle it. Something outside may, which takes real time.
+        if (!runNext(Number.POSITIVE_INFINITY)) await pause()
+      }
       return promise
     },
     block(by: Duration) {
-      elapsed += parseDuration(by) * 1000
+      elapsed += toVirtual(by)
     },
     set(moment: Date) {
       lead = toMilliseconds(moment) - elapsed
     },
   })
+}
+
+// To the microsecond: a thousand times a number of seconds may be a little less than the milliseconds that are meant.
+function toVirtual(by: Duration): number {
+  return Math.round(parseDuration(by) * 1_000_000) / 1000
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => startTimer(systemScheduler, resolve, 1))
 }
 
 // With a clock that shows no time, no token would ever expire.

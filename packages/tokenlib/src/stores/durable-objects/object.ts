@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../errors.js'
-import { callable, type OptionKinds, parseOptions } from '../../options.js'
+import { type OptionKinds, parseOptions, clockKind } from '../../options.js'
 import type { SessionStore } from '../../revocation/session-store.js'
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { type Clock, createCautiousClock, createCheckedClock, schedulerOf, systemClock } from '../../time.js'
@@ -30,7 +30,7 @@ export interface TokenStoreObjectOptions {
   readonly clock?: Clock
 }
 
-const OPTIONS: OptionKinds<TokenStoreObjectOptions> = { clock: callable() }
+const OPTIONS: OptionKinds<TokenStoreObjectOptions> = { clock: clockKind }
 
 /**
  * The Durable Object that has the data of a store; export it from the Worker, and list it in `new_sqlite_classes`.

@@ -1,6 +1,14 @@
-import { callable, choice, duration, type OptionKinds, parseOptions } from '../../options.js'
+import { choice, duration, type Kind, kindOf, type OptionKinds, parseOptions } from '../../options.js'
 import type { RevocationStore } from '../../revocation/store.js'
-import { type Clock, type Duration, parseDuration, schedulerOf, systemClock } from '../../time.js'
+import {
+  type Clock,
+  type Duration,
+  isClock,
+  parseDuration,
+  type Scheduler,
+  schedulerOf,
+  systemClock,
+} from '../../time.js'
 
 /** How a replica behaves. */
 export interface ReplicaOptions {
@@ -13,14 +21,19 @@ export interface ReplicaOptions {
   readonly bound?: Duration
   /** What a check does while the replica is older than that; `refuse` by default. */
   readonly whenStale?: 'refuse' | 'ask'
-  /** Replaces the clock of this process, for tests. */
-  readonly clock?: Clock
+  /** Replaces the time of this process, for tests; `createVirtualClock` of `tokenlib/testing` returns one. */
+  readonly clock?: Clock & { readonly scheduler: Scheduler }
 }
+
+const timedClock: Kind<NonNullable<ReplicaOptions['clock']>> = kindOf(
+  'a function that has a scheduler, such as createVirtualClock() returns',
+  (value) => isClock(value) && value.scheduler !== undefined,
+)
 
 const OPTIONS: OptionKinds<ReplicaOptions> = {
   bound: duration(),
   whenStale: choice(['refuse', 'ask']),
-  clock: callable(),
+  clock: timedClock,
 }
 
 const [MIN_BOUND_MS, MAX_BOUND_MS] = [20, 60_000]
