@@ -18,7 +18,7 @@ test('two different ids never become the same one', () => {
       fc.string({ unit: 'binary', maxLength: 200 }),
       (one, other) => (one === other) === (toStoredId(one) === toStoredId(other)),
     ),
-    { numRuns: 300 },
+    { numRuns: 100 },
   )
   const broken = ['\ud800', '\ud801', '\udc00', '�', '??']
   expect(new Set(broken.map(toStoredId)).size).toBe(broken.length)

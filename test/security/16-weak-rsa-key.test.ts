@@ -7,7 +7,7 @@ import { pad, toDigestInfo } from './harness/rsa-padding.js'
 
 describeAttacks('an RSA key that can be broken (RFC 7518 §3.3, CVE-2017-15361)', () => {
   attack('a key of fewer than 2048 bits', async ({ refusesKey }) => {
-    for (const modulusLength of [768, 1024, 1536, 2040]) {
+    for (const modulusLength of [1024, 2040]) {
       const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLength })
       for (const algorithm of ['RS256', 'PS256'] as const) {
         await refusesKey({ algorithm, key: publicKey }, forge({ algorithm, key }))

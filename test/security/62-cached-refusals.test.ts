@@ -28,10 +28,10 @@ describeAttacks('a refusal that is remembered (fast-jwt 195)', () => {
     await verifier.accepts(forge({ claims }))
   })
 
-  attack('2,000 forged tokens do not drive an honest one out for good', async ({ open }) => {
+  attack('1,000 forged tokens do not drive an honest one out for good', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     const start = forge().slice(0, -6)
-    for (let at = 0; at < 2000; at++) await verifier.refuses(`${start}${String(at).padStart(5, '0')}A`)
+    for (let at = 0; at < 1000; at++) await verifier.refuses(`${start}${String(at).padStart(5, '0')}A`)
     await verifier.accepts(forge())
   })
 

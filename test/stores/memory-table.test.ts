@@ -89,12 +89,12 @@ describe('an id of 128 bits', () => {
 
   test('that is like thousands of others is kept all the same', async () => {
     const store = createMemoryStore({ clock: createClock() })
-    const given = Array.from({ length: 3000 }, (_, at) => entry(toTimedId(at, 'abcdefghijklmQ'), FOREVER))
+    const given = Array.from({ length: 2000 }, (_, at) => entry(toTimedId(at, 'abcdefghijklmQ'), FOREVER))
     await store.revoke(given)
     await store.revoke(given)
     expect(new Set(await store.lookup(given))).toEqual(new Set([FOREVER]))
-    expect(new Set((await readAll(store)).map(({ id }) => id)).size).toBe(3000)
-    expect(await find(store, toTimedId(3000, 'abcdefghijklmQ'))).toEqual([undefined])
+    expect(new Set((await readAll(store)).map(({ id }) => id)).size).toBe(2000)
+    expect(await find(store, toTimedId(2000, 'abcdefghijklmQ'))).toEqual([undefined])
   })
 })
 
@@ -203,7 +203,7 @@ test('what is held stays bounded by what is alive, also for ids of our own and i
     const clock = createClock()
     const store = createMemoryStore({ clock })
     let most = 0
-    for (let second = 0; second < 3000; second += batch) {
+    for (let second = 0; second < 1500; second += batch) {
       clock.seconds = NOW + second
       const ids = Array.from({ length: batch }, () => createId(systemRandom))
       await store.revoke(ids.map((id) => entry(id, clock() + 100_000)))

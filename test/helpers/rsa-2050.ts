@@ -1,0 +1,34 @@
+import { createPrivateKey, createPublicKey } from 'node:crypto'
+
+// Two bits more than 256 bytes: one signature in three has a zero as its first byte. To make such a key takes half a second.
+const PEM = `-----BEGIN PRIVATE KEY-----
+MIIEvwIBADANBgkqhkiG9w0BAQEFAASCBKkwggSlAgEAAoIBAQLsRMSIPiDwRi5R
+FyZtDqoKDQY50rg6n/yu7taz6QwZoLUACfe8oyQWvjpz4PZBlcVACeCz/g7nMBXX
+7LAYUgHsalt6PJ8h0Xxb3zrVrr8zac1X1t8L3ZrdSmtux2WAH+vZIGqqwOi/9PTW
+FRdQymSOpLgiFvgNnHxdX6hI3kWT+siQiB4/1M28GK6gwkfw3jx+/FDW/SC1jjgA
+BdQK8AI4tswKPTmLoxCMXDvZe2Q5BpYd0vgA/OkxbflrH1dpG5SX4OytYN9SIfJu
+gXp8fTqsojYIROdgn1yKm5pF+1xSE7+L99odQu4Rj92Kk1gLv0dt3VniQmplssJX
+QVOGhHQHAgMBAAECggEBAOLQd4ha2M4sX9bJvyaYptdUGlqFsr1miIgYMrGnRzkv
+ex4PZ25hP0u7julYPB0mQnvGYrv8m1TdwQlKIBjHJvkcRi1X2d686sbIdEOYbDGv
+9QQWyFaG7m38pHMYcv5y7qFKz7qBriudm2eXThF5wCBy8rO2pasuj44YNGEeKxYO
+iPAtfG2ZTDdxEVgFr0n1LZUDyTi9ub6CrKt51DD2C5ToQDKgUZCutbSgWt824U2h
+dX/t0U8KRu8cfiAz7gSEbmzRCi92oOw0lIdP5Wmy/+7S4bkL6ODIe/FF9SHBTPRm
+Xrenm/JJdOmaB66G5Pev8zOshgLXdOH0E2lM+uiR/j0CgYEB2nzqPEbr85QK+46t
+QD6sCaPoDJ2deZfnvvjcJ9frXAmSYPVQkY65chruSu61okC+Frpb5+RpdvlCA2z1
+4i1UmTrBfUuGYYGdsR4AbTBCyf4GZrWDMJYVRfOsnQO3tRYXDXyvc9z+0VNiIlRF
+mprzJU2DYzvLYNUg4/L1fTsMz/sCgYEBk7ZthIevOA1SqkzTXLAvqnlHDL8mmOe9
+bznJvf+cNxAlQtGmP1klM6w5XQ+hrMB3ub2kUV11jk6t4ZWStPi8LVq4Sktcub1Z
+ASWPbjk8BgV8iIgD/BLmWO7pfo3vhR1C17OJ19Dri85LTXMBXF7rEA7DwRAT+yvm
+VGPdreAIUmUCgYEA1cLS8Abvg9PdQslbagcSEGHER/K2IDJ8WD/bRyPyR4uUY5QB
+ESJgj3RsiFuUfp12Rdz9TLJNhSj0QYDUIWpUo5eh1eWxi7oOJd4jSQ2l+UQ09A6w
+JLJosRP/Xtlu6Okjx5K1pJgaQIm1O0wF84n9IoASQiGNFXnPEILDcACrXAMCgYEB
+iCy/Vu84F4tZsnXPHUtKAqCtlIRcSk1UiKfqgte8OQFGMRLYHNHMgdXcI7r7o4WU
+yKqg5SmU+RkVcP6L9aFrq+NlA0cSXJzDyYljO//9fxv1TexTcpwpiFsOGBJpizZR
+qJiQX0Zkivtry2DdAY5zarXtE686udR7e59HyZDIhMECgYBm0Qzf1Vd0uoabebdW
+rnLDjI4khEo0CnR0IiPZNB7pWxz9DxXo5WlfrVSMYJvIDfRWnbgxC1OFY52c3C/t
+DjlWVZpyFXkG/UQA8s787c37vMiN3CbWM1yDID6K13IKk6QjNG6oNNcDtlLGdAF2
+CE6OMC/pjuaEtjLavYBfikOQlg==
+-----END PRIVATE KEY-----`
+
+/** A key for tests of signatures with leading zeros. */
+export const RSA_2050 = { privateKey: createPrivateKey(PEM), publicKey: createPublicKey(PEM) }
