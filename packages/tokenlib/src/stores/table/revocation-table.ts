@@ -155,9 +155,10 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       return true
     },
     sweep(now, steps) {
-      for (let left = steps; left > 0;) {
+      // At most once around.
+      for (let left = steps, segmentsLeft = SEGMENTS; left > 0 && segmentsLeft > 0; segmentsLeft--) {
         const segment = segments[swept.segment] as Segment
-        const capacity = capacityOf(segment)
+        const capacity = now < (firstEnds[swept.segment] as number) ? 0 : capacityOf(segment)
         const end = Math.min(swept.slot + left, capacity)
         swept.ended += countEnded(segment, now, swept.slot, end)
         left -= Math.max(1, end - swept.slot)
