@@ -1,12 +1,19 @@
 // Breaks the sources in thousands of small ways, and counts what no test notices: exit 1 if a folder is not finished,
 // its score is lower than the recorded one, or a survivor is not in test/mutation/survivors.json.
-// node tools/mutation [--only <folder>,…] [--concurrency <n>] [--report]
+// node tools/mutation [--only <folder>,…] [--static] [--concurrency <n>] [--report]
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { countByStatus, forgetStaticSurvivors, readMutants, readReport, toScore } from './mutants.js'
+import {
+  countByStatus,
+  forgetStaticSurvivors,
+  isSurvivor,
+  readMutants,
+  readReport,
+  toScore,
+} from './mutants.js'
 import { recordScores } from './scores.js'
 import { findReason, readSurvivors } from './survivors.js'
 
@@ -15,23 +22,26 @@ const STRYKER = join(root, 'node_modules/@stryker-mutator/core/bin/stryker.js')
 const TESTS = join(root, 'test/mutation')
 const FOLDERS = JSON.parse(readFileSync(join(TESTS, 'folders.json'), 'utf8'))
 
-// Code that runs while a module loads needs a new thread and all tests for every mutant. So first come the others, and
-// far tests only for what near tests do not detect. The second step finds the results of the first.
-const STEPS = [
-  { tests: 'near', limitMs: 100, ignoreStatic: true },
-  { tests: 'all', limitMs: 300, ignoreStatic: false },
-]
-
 const {
-  values: { only, concurrency, report },
+  values: { only, concurrency, report, static: isStatic },
 } = parseArgs({
   options: {
     only: { type: 'string' },
     concurrency: { type: 'string', default: '1' },
+    // Also mutates code that runs while a module loads: tables, patterns, constants.
+    static: { type: 'boolean', default: false },
     // Judges the results of the last run, and runs nothing.
     report: { type: 'boolean', default: false },
   },
 })
+// Far tests come only for what near tests do not detect, and code that runs while a module loads comes last, because it
+// needs a new thread and all tests for every mutant. Each step finds the results of the one before.
+const STEPS = [
+  { tests: 'near', limitMs: 100, ignoreStatic: true },
+  { tests: 'all', limitMs: 300, ignoreStatic: true },
+  ...(isStatic ? [{ tests: 'all', limitMs: 300, ignoreStatic: false }] : []),
+]
+
 const folders = only?.split(',') ?? Object.keys(FOLDERS)
 const unknown = folders.filter((folder) => !(folder in FOLDERS))
 if (unknown.length > 0)
@@ -40,7 +50,7 @@ if (unknown.length > 0)
 mkdirSync(join(root, 'build/mutation'), { recursive: true })
 if (!report) for (const folder of folders) mutate(folder)
 const finished = folders.filter(
-  (folder) => countSteps(folder) === STEPS.length && !readReport(reportOf(folder)).isPartial,
+  (folder) => countSteps(folder) >= STEPS.length && !readReport(reportOf(folder)).isPartial,
 )
 judge(finished)
 if (finished.length < folders.length) {
@@ -70,8 +80,8 @@ function mutate(folder) {
   const first = Math.min(countSteps(folder), STEPS.length - 1)
   for (const [index, step] of STEPS.entries()) {
     if (index < first) continue
+    if (!step.ignoreStatic) forgetStaticSurvivors(reportOf(folder))
     runStryker(folder, step)
-    if (index === 0) forgetStaticSurvivors(reportOf(folder))
     writeFileSync(stepsOf(folder), String(index + 1))
   }
 }
@@ -100,7 +110,7 @@ function runStryker(folder, { tests, limitMs, ignoreStatic }) {
 function judge(finished) {
   const explained = readSurvivors(join(TESTS, 'survivors.json'))
   const mutantsByFolder = Object.fromEntries(
-    finished.map((folder) => [folder, readMutants(readReport(reportOf(folder)))]),
+    finished.map((folder) => [folder, readMutants(readReport(reportOf(folder)), isStatic)]),
   )
   for (const [folder, mutants] of Object.entries(mutantsByFolder)) {
     console.log(`${folder.padEnd(16)} ${describe(mutants)}`)
@@ -112,7 +122,7 @@ function judge(finished) {
   }
 
   const all = Object.values(mutantsByFolder).flat()
-  const survivors = all.filter(({ status }) => status === 'Survived' || status === 'NoCoverage')
+  const survivors = all.filter(isSurvivor)
   const known = survivors.filter((mutant) => findReason(explained, mutant) !== undefined)
   console.log(`\n${known.length} survivors with a reason`)
   for (const mutant of known) console.log(`${show(mutant)}\n      ${findReason(explained, mutant)}`)

@@ -5,15 +5,20 @@ export function readReport(reportFile) {
   return existsSync(reportFile) ? JSON.parse(readFileSync(reportFile, 'utf8')) : null
 }
 
-/** Every mutant in a report of Stryker, with the text that it replaces and the line that it is in. */
-export function readMutants({ files }) {
+/**
+ * Every mutant in a report of Stryker, with the text that it replaces and the line that it is in.
+ *
+ * A mutant of code that runs while a module loads was switched on too late to change what was made at that time, unless the
+ * run was a static one. So its survival says nothing.
+ */
+export function readMutants({ files }, isStatic) {
   return Object.entries(files).flatMap(([file, { source, mutants }]) => {
     const lines = source.split('\n')
-    return mutants.map(({ mutatorName, replacement, status, location, testsCompleted, coveredBy }) => ({
+    return mutants.map(({ mutatorName, replacement, location, testsCompleted, coveredBy, ...mutant }) => ({
       file,
-      status,
+      status: mutant.static && !isStatic && isSurvivor(mutant) ? 'Ignored' : mutant.status,
       // A survivor of some of its tests may not be one.
-      isCutShort: status === 'Survived' && testsCompleted < (coveredBy?.length ?? 0),
+      isCutShort: mutant.status === 'Survived' && testsCompleted < (coveredBy?.length ?? 0),
       start: location.start,
       line: lines[location.start.line - 1].trim(),
       mutator: mutatorName,
@@ -23,19 +28,18 @@ export function readMutants({ files }) {
   })
 }
 
-/**
- * Takes survivors out of a report whose code also runs while a module loads, so that they are tried again.
- *
- * A first run may have switched them on too late to change what was made at that time: a table, a default.
- */
+/** Takes survivors out of a report whose code also runs while a module loads, so that they are tried again. */
 export function forgetStaticSurvivors(reportFile) {
   const report = readReport(reportFile)
   for (const file of Object.values(report.files)) {
-    file.mutants = file.mutants.filter(
-      ({ static: isStatic, status }) => !isStatic || !['Survived', 'NoCoverage'].includes(status),
-    )
+    file.mutants = file.mutants.filter((mutant) => !mutant.static || !isSurvivor(mutant))
   }
   writeFileSync(reportFile, JSON.stringify(report))
+}
+
+/** Whether no test has detected a mutant. */
+export function isSurvivor({ status }) {
+  return status === 'Survived' || status === 'NoCoverage'
 }
 
 /** A function that says how many of the mutants have a status. */
