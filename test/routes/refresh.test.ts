@@ -264,16 +264,20 @@ describe('a refresh token that stays as it is', () => {
 
 describe('a refresh that takes longer than a quarter of the grace', () => {
   test.each([
-    ['POST /auth/refresh', {}],
-    ['POST /auth/step-up', BODY],
-  ])('sets no cookies, and can be repeated: %s', async (route, body) => {
+    ['POST /auth/refresh', 'was busy', {}],
+    ['POST /auth/step-up', 'was busy', BODY],
+    ['POST /auth/refresh', 'was suspended', {}],
+  ])('sets no cookies, and can be repeated: %s, the machine %s', async (route, machine, body) => {
     const { createBrowser, tokens, clock } = createRoutes()
     const browser = createBrowser()
     await browser.logIn()
     clock.seconds += 60
     const monotonic = moveMonotonicClock()
-    // As soon as the store has answered.
-    const stop = tokens.on('refreshed', () => monotonic.add(15_000))
+    // As soon as the store has answered. The monotonic clock of a suspended machine stands still.
+    const stop = tokens.on('refreshed', () => {
+      if (machine === 'was busy') monotonic.add(15_000)
+      else clock.seconds += 16
+    })
     const late = await browser.send(route, { body })
     expect([late.headers.get('retry-after'), late.headers.getSetCookie()]).toEqual(['1', []])
     expect(await outcome(late)).toEqual([503, 'REVOCATION_UNAVAILABLE'])

@@ -75,7 +75,7 @@ async function rotatePair(
       'sessions.refresh() takes a request or a refresh token. If the last refresh returned refreshToken: null, keep using the previous token',
     )
   }
-  const { settings } = authenticator
+  const { settings, now } = authenticator
   const { monotonicNow } = authenticator.scheduler
   const store = requireStore(authenticator.store, 'sessions.refresh')
   const sessions = requireSessions(store, 'sessions.refresh')
@@ -100,7 +100,7 @@ async function rotatePair(
   const rotate = async (): Promise<RefreshedTokens> => {
     await presented
     const { input, options } = await describe()
-    const sendBy = monotonicNow() + settings.sendWithinMs
+    const [startedAt, steadyAt] = [now(), monotonicNow()]
     const rotated = await sessions.rotate(verified, from)
     // Check again: a key that was revoked since the first check must not live on in a pair that another key signs.
     if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
@@ -110,7 +110,8 @@ async function rotatePair(
         ? await maker.signAccess(input, options, session)
         : await maker.signPair(input, options, session)
     rotated.report()
-    deadlines.set(made, () => monotonicNow() > sendBy)
+    // The monotonic clock stands still while a machine is suspended.
+    deadlines.set(made, () => Math.max(now() - startedAt, monotonicNow() - steadyAt) > settings.sendWithinMs)
     return made
   }
   const describe = async (): Promise<PlannedTokens> => {
