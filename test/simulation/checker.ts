@@ -1,0 +1,381 @@
+import type { Event, Fault, Place, Target, TokenFacts } from './history.js'
+
+/** A promise of the documentation. */
+export type Promised =
+  /** Replica: a check that starts more than the bound after an acknowledgement does not accept the token. */
+  | 'bounded'
+  /** The process that revoked refuses the token before its call resolves. */
+  | 'immediate'
+  /** With `everywhere`, no process accepts it once the call has resolved. */
+  | 'everywhere'
+  /** A process that has refused a token as revoked never accepts it later. */
+  | 'final'
+  /** At the end, every acknowledged revocation is known everywhere, also to processes that are started anew. */
+  | 'durable'
+  /** A token is refused as revoked only if it was revoked. */
+  | 'no wrong rejection'
+  /** Checks are refused only while something is wrong, and shortly after. */
+  | 'available'
+  /** An owner whose session nobody has ended is never logged out. */
+  | 'no false logout'
+  /** Of two parties with copies of a token, only one goes on. */
+  | 'no unnoticed copy'
+  /** A user has no more sessions than the limit. */
+  | 'limit'
+  /** What a process keeps does not grow with time. */
+  | 'no growth'
+
+/** A promise that was broken. */
+export interface Violation {
+  readonly promised: Promised
+  readonly at: number
+  readonly reason: string
+  readonly event: Event
+}
+
+/** What a checker has to know of a world. */
+export interface CheckerOptions {
+  readonly boundMs: number
+  readonly graceMs: number
+  /** The longest that anything lives, after its creation. */
+  readonly longestLifetimeMs: number
+  /** How much faster or slower than the world a clock may run. */
+  readonly drift: number
+  /** Whether nothing is lost and nothing straggles unless a fault is reported. */
+  readonly isQuiet: boolean
+}
+
+/** Looks at every request and its answer, and knows nothing else. */
+export interface Checker {
+  readonly event: (event: Event) => void
+  readonly fault: (fault: Fault) => void
+  readonly violations: readonly Violation[]
+  /** How often each exception was granted. */
+  readonly exceptions: ReadonlyMap<Exception, number>
+}
+
+/** An exception that the documentation states. */
+export type Exception =
+  /** Replica: a revocation that the store lost is accepted until a process has written it again. */
+  | 'failover'
+  /** Replica: if the processes that knew it have ended, it is lost for good. */
+  | 'lost while no process knew it'
+  /** Replica: a suspension of less than a second is not detected. */
+  | 'short suspension'
+  /** Lost data revokes everything, where no replica is complete. */
+  | 'lost data revokes everything'
+  /** Replica: revocations are restored, sessions are not. */
+  | 'lost session'
+  /** Rotation: a lost write gives a thief one more rotation. */
+  | 'lost rotation'
+  /** Production: sessions end by the clock of the process that opened them. */
+  | 'wrong clock'
+
+interface Revocation extends Place {
+  readonly t0: number
+  /** `Infinity` until it is acknowledged. */
+  readonly t1: number
+  readonly isEverywhere: boolean
+}
+
+interface Session {
+  readonly user: string
+  readonly t0: number
+  readonly t1: number
+  /** Whether anybody but its owner has used it. */
+  isStolen: boolean
+  /** Refresh tokens that somebody has sent, with or without an answer. */
+  readonly sent: Set<string>
+  /** What each refresh token was exchanged for, and when. */
+  readonly parents: Map<string, { readonly jti: string; readonly at: number }>
+  /** The last refresh token that was exchanged, and since when. The one that it was given for is used up by that. */
+  head: { readonly jti: string; readonly at: number } | null
+  /** Whether a login over the limit may have ended it. */
+  mayHaveEnded: boolean
+}
+
+// What the last readings of clocks may add.
+const TOLERANCE_MS = 5
+// How long processes take to find and repair a loss, beside the bound: a random delay of up to 5/8 of it, and messages.
+const RESTORE_BOUNDS = 3
+const RESTORE_MS = 2000
+const MAX_TIMERS = 200
+// Production: synchronise the clocks of all machines to within a second.
+const CLOCKS_AGREE_MS = 1000
+
+/** Nothing has happened yet. */
+export function createChecker(options: CheckerOptions): Checker {
+  const { boundMs, graceMs, longestLifetimeMs, drift, isQuiet } = options
+  const violations: Violation[] = []
+  const exceptions = new Map<Exception, number>()
+  const faults: Fault[] = []
+  const losses: (Fault & { readonly lostAfter: number })[] = []
+  const sessions = new Map<string, Session>()
+  const revocations = new Map<string, Revocation[]>()
+  // The tokens that each process has refused.
+  const refused = new Map<string, Set<string>>()
+  const sessionsOf = new Map<string, number>()
+  const alive: number[] = []
+
+  const grant = (name: Exception): void => void exceptions.set(name, (exceptions.get(name) ?? 0) + 1)
+  const report = (promised: Promised, event: Event, reason: string): void => {
+    violations.push({ promised, at: event.t1, reason, event })
+  }
+  const toName = ({ kind, id }: Target): string => `${kind}:${id}`
+  const toLife = ({ application, life }: Place): string => `${application} ${life}`
+
+  const listRevocations = (target: Target): readonly Revocation[] => revocations.get(toName(target)) ?? NONE
+  const listOf = function* ({ jti, sid, user, kid }: TokenFacts): Iterable<[Target, readonly Revocation[]]> {
+    const targets: Target[] = [
+      { kind: 'token', id: jti },
+      { kind: 'session', id: sid },
+      { kind: 'key', id: kid },
+      { kind: 'user', id: user },
+      { kind: 'all', id: '' },
+    ]
+    for (const target of targets) yield [target, listRevocations(target)]
+  }
+
+  // A watermark concerns a session for certain if that was open when it was asked for, and certainly not if the session was
+  // asked for after the watermark was acknowledged.
+  const isWatermark = ({ kind }: Target): boolean => kind === 'user' || kind === 'all'
+  const isConcerned = (target: Target, revocation: Revocation, session: Session | undefined): boolean =>
+    !isWatermark(target) || (session !== undefined && session.t1 < revocation.t0)
+  const mayConcern = (target: Target, revocation: Revocation, session: Session | undefined): boolean =>
+    !isWatermark(target) || session === undefined || session.t0 <= revocation.t1
+
+  const wasRestored = (revocation: Revocation, at: number): Exception | null => {
+    for (const loss of losses) {
+      if (revocation.t1 < loss.lostAfter || revocation.t0 > loss.t0 || at < loss.t0) continue
+      // Whoever revoked it knows it, and writes it again once it can.
+      const ended = faults.some(
+        ({ kind, applications, t0 }) =>
+          kind === 'crash' && applications?.includes(revocation.application) && t0 >= revocation.t1,
+      )
+      if (ended) return 'lost while no process knew it'
+      const disturbed = faults.reduce(
+        (latest, fault) => (fault.t0 <= latest + restoreMs ? Math.max(latest, fault.t1) : latest),
+        loss.t1,
+      )
+      if (at <= disturbed + restoreMs) return 'failover'
+    }
+    return null
+  }
+  const restoreMs = RESTORE_BOUNDS * boundMs + RESTORE_MS
+
+  const isShortlySuspended = ({ application }: Place, at: number): boolean =>
+    faults.some(
+      ({ kind, applications, t0, t1 }) =>
+        kind === 'suspension' &&
+        applications?.includes(application) === true &&
+        t1 - t0 <= 1000 + TOLERANCE_MS &&
+        t0 <= at &&
+        at <= t1 + boundMs,
+    )
+
+  const checkAccepted = (event: Event & { op: 'check' }): void => {
+    const { token, t0 } = event
+    const session = sessions.get(token.sid)
+    const life = toLife(event)
+    if (refused.get(life)?.has(token.jti) === true) {
+      report('final', event, 'accepted after this process had refused it as revoked')
+    }
+    for (const [target, list] of listOf(token)) {
+      for (const revocation of list) {
+        if (revocation.t1 >= t0 || !isConcerned(target, revocation, session)) continue
+        const late = t0 - revocation.t1
+        const what = `${target.kind} revoked at ${Math.round(revocation.t1)}`
+        if (toLife(revocation) === life) {
+          report('immediate', event, `${what} in the same process, accepted ${Math.round(late)} ms later`)
+          continue
+        }
+        const isLate = late > boundMs * (1 + drift) + TOLERANCE_MS
+        if (!isLate && !revocation.isEverywhere && !event.isFinal) continue
+        const exception =
+          wasRestored(revocation, t0) ?? (isShortlySuspended(event, t0) ? 'short suspension' : null)
+        if (exception !== null) {
+          grant(exception)
+          continue
+        }
+        const promised = event.isFinal ? 'durable' : isLate ? 'bounded' : 'everywhere'
+        report(promised, event, `${what}, accepted ${Math.round(late)} ms later`)
+      }
+    }
+  }
+
+  const findCause = (token: TokenFacts, at: number): boolean => {
+    const session = sessions.get(token.sid)
+    if (session?.mayHaveEnded === true) return true
+    // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one.
+    if (session?.isStolen === true) {
+      for (const jti of session.sent) if (isDead(session, jti, Infinity)) return true
+    }
+    for (const [target, list] of listOf(token)) {
+      if (list.some((one) => one.t0 <= at && mayConcern(target, one, session))) return true
+    }
+    return false
+  }
+
+  const checkRefused = (event: Event & { op: 'check' }): void => {
+    const { token, t1 } = event
+    const life = toLife(event)
+    const known = refused.get(life) ?? new Set<string>()
+    refused.set(life, known)
+    known.add(token.jti)
+    if (findCause(token, t1)) return
+    if (losses.some(({ t0 }) => t0 <= t1)) return grant('lost data revokes everything')
+    report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
+  }
+
+  const isDisturbed = (event: Event): boolean =>
+    faults.some(
+      ({ t0, t1, applications, lostAfter }) =>
+        t0 <= event.t1 &&
+        event.t0 <= t1 + 2 * boundMs + RESTORE_MS + (lostAfter === undefined ? 0 : restoreMs) &&
+        (applications?.includes(event.application) ?? true),
+    )
+
+  const checkUnavailable = (event: Event): void => {
+    if (!isQuiet || isDisturbed(event)) return
+    report('available', event, `${event.op} refused, and nothing was wrong`)
+  }
+
+  const isClockWrong = (at: number): boolean =>
+    faults.some(({ t0, byMs = 0 }) => t0 <= at && Math.abs(byMs) > CLOCKS_AGREE_MS)
+
+  // Dead: another token was used since, which this one was not exchanged for.
+  const isDead = ({ head, parents }: Session, jti: string, at: number): boolean =>
+    head !== null && head.at < at && jti !== head.jti && parents.get(jti)?.jti !== head.jti
+
+  const checkDead = (event: Event & { op: 'refresh' }, session: Session): void => {
+    const { result, t0, t1 } = event
+    if (result !== 'ok' && result !== 'REFRESH_SUPERSEDED') return
+    const late = t0 - (session.head?.at ?? t0)
+    if (result === 'REFRESH_SUPERSEDED' && late <= graceMs * (1 + drift) + CLOCKS_AGREE_MS) return
+    if (losses.some((loss) => loss.t1 >= session.t0 && loss.t0 <= t1)) return grant('lost rotation')
+    if (isClockWrong(t1)) return grant('wrong clock')
+    report(
+      'no unnoticed copy',
+      event,
+      `${result} with a dead token, ${Math.round(late)} ms after another was used`,
+    )
+  }
+
+  // A token stays in use only while it is young.
+  const checkKept = (event: Event & { op: 'refresh' }, givenAt: number): void => {
+    const age = event.t0 - givenAt
+    if (age <= graceMs * (1 + drift) + CLOCKS_AGREE_MS) return
+    if (isClockWrong(event.t1)) grant('wrong clock')
+    else report('no unnoticed copy', event, `it stayed in use ${Math.round(age)} ms after it was given`)
+  }
+
+  const checkRefresh = (event: Event & { op: 'refresh' }): void => {
+    const { token, party, result, received, t0, t1 } = event
+    const session = sessions.get(token.sid)
+    if (session === undefined) return
+    if (party === 'thief') session.isStolen = true
+    session.sent.add(token.jti)
+    if (result === 'asked') return
+    const { parents, head } = session
+    if (isDead(session, token.jti, t0)) checkDead(event, session)
+    else if (result === 'ok' && received !== null && received !== token.jti) {
+      if (!parents.has(received)) parents.set(received, { jti: token.jti, at: t1 })
+      if (head === null || parents.get(token.jti)?.jti === head.jti) session.head = { jti: token.jti, at: t1 }
+    } else if (result === 'ok') checkKept(event, parents.get(token.jti)?.at ?? -Infinity)
+    if (result === 'ok') return checkEnded(event)
+    const isLogout = result === 'REFRESH_TOKEN_REUSED' || result === 'TOKEN_REVOKED'
+    if (isLogout && !session.isStolen && !findCause(token, t1)) checkLogout(event, session)
+    // A reuse ends the session like a revocation.
+    if (result === 'REFRESH_TOKEN_REUSED') noteRevocation(event, { kind: 'session', id: token.sid }, false)
+  }
+
+  // A refresh asks the store itself.
+  const checkEnded = (event: Event & { op: 'refresh' }): void => {
+    const { token, t0 } = event
+    const session = sessions.get(token.sid)
+    for (const [target, list] of listOf(token)) {
+      for (const revocation of list) {
+        if (revocation.t1 >= t0 || !isConcerned(target, revocation, session)) continue
+        const exception = wasRestored(revocation, t0)
+        if (exception !== null) grant(exception)
+        else
+          report(
+            'immediate',
+            event,
+            `${target.kind} revoked at ${Math.round(revocation.t1)}, refreshed later`,
+          )
+      }
+    }
+  }
+
+  const checkLogout = (event: Event, session: Session): void => {
+    const { result, t1 } = event
+    if (losses.some((one) => one.t0 <= t1 && one.lostAfter <= session.t1)) return grant('lost session')
+    if (losses.some((one) => one.t0 <= t1)) return grant('lost data revokes everything')
+    if (isClockWrong(t1)) return grant('wrong clock')
+    report('no false logout', event, `${result}, and nobody ended the session`)
+  }
+
+  const checkBrowser = (event: Event & { op: 'loggedOut' }): void => {
+    const session = sessions.get(event.session)
+    const token = { jti: '', sid: event.session, user: session?.user ?? '', kid: '', exp: 0 }
+    if (session !== undefined && !session.isStolen && !findCause(token, event.t1)) checkLogout(event, session)
+  }
+
+  const noteRevocation = (
+    { t0, t1, application, life }: Event,
+    target: Target,
+    isEverywhere: boolean,
+  ): void => {
+    const list = revocations.get(toName(target)) ?? []
+    list.push({ t0, t1, application, life, isEverywhere })
+    revocations.set(toName(target), list)
+    alive.push(t0)
+  }
+
+  const checkGrowth = (event: Event & { op: 'health' }): void => {
+    while ((alive[0] ?? Infinity) < event.t1 - longestLifetimeMs) alive.shift()
+    const most = alive.length + sessionsOf.size + 100
+    if (event.entries > most)
+      report('no growth', event, `${event.entries} entries, ${most} revocations are alive`)
+    if (event.timers > MAX_TIMERS) report('no growth', event, `${event.timers} timers are waiting`)
+  }
+
+  return {
+    violations,
+    exceptions,
+    fault(fault) {
+      faults.push(fault)
+      if (fault.lostAfter !== undefined) losses.push({ ...fault, lostAfter: fault.lostAfter })
+    },
+    event(event) {
+      const { result } = event
+      if (result === 'REVOCATION_UNAVAILABLE') checkUnavailable(event)
+      if (event.op === 'open' && result === 'ok' && event.session !== null) {
+        sessions.set(event.session, {
+          user: event.user,
+          t0: event.t0,
+          t1: event.t1,
+          isStolen: false,
+          sent: new Set(),
+          parents: new Map(),
+          head: null,
+          mayHaveEnded: false,
+        })
+        sessionsOf.set(event.user, (sessionsOf.get(event.user) ?? 0) + 1)
+      }
+      // Also if it fails: it may have been carried out.
+      if (event.op === 'open' && event.limit !== null && result === 'asked') {
+        for (const session of sessions.values()) if (session.user === event.user) session.mayHaveEnded = true
+      }
+      if (event.op === 'check' && result === 'ok') checkAccepted(event)
+      if (event.op === 'check' && result === 'TOKEN_REVOKED') checkRefused(event)
+      if (event.op === 'refresh') checkRefresh(event)
+      if (event.op === 'loggedOut') checkBrowser(event)
+      if (event.op === 'revoke') noteRevocation(event, event.target, event.isEverywhere)
+      if (event.op === 'health') checkGrowth(event)
+    },
+  }
+}
+
+const NONE: readonly Revocation[] = []

@@ -1,0 +1,99 @@
+import type { Process } from './machine.js'
+import type { Random } from './random.js'
+import type { Timeline } from './timeline.js'
+
+/** How messages fare between a process and a server. */
+export interface Conditions {
+  /** The usual time of a message in one direction. */
+  readonly delayMs: number
+  /** The chance that a message is lost: the connection breaks, or nobody notices. */
+  readonly loss: number
+  /** The chance that a request arrives twice, as when a client sends it again on a new connection. */
+  readonly duplication: number
+  /** The chance that a message takes many times as long. */
+  readonly straggling: number
+}
+
+/** What happens to messages of a link while it is disturbed. */
+export type Disturbance =
+  /** They are lost, and the connection breaks. */
+  | 'cut'
+  /** They are lost, and nobody is told. */
+  | 'half-open'
+  /** Requests arrive, answers are lost. */
+  | 'deaf'
+
+/** A link from one process to one server. */
+export interface Link {
+  /** Sends a request; `run` is what the server does. Settles with its answer, with an error, or never. */
+  send<Value>(run: () => Promise<Value>): Promise<Value>
+  disturb(how: Disturbance | null): void
+}
+
+/** What a link needs to know of the server. */
+export interface Peer {
+  /** Whether it is there at all; a connection to one that is not is refused. */
+  readonly isUp: () => boolean
+  /** How long it takes before it begins, beside its work; `null` if it hangs. */
+  readonly readSlownessMs: () => number | null
+}
+
+const BROKEN = 'The connection was closed'
+const REFUSED = 'The connection was refused'
+const STRAGGLER = 20
+// A client that nobody tells about a lost message finds out after this time, by its keep-alive.
+const KEEP_ALIVE_MS = 15_000
+
+/** A link between a process and a server. */
+export function createLink(
+  timeline: Timeline,
+  random: Random,
+  client: Process,
+  peer: Peer,
+  { delayMs, loss, duplication, straggling }: Conditions,
+): Link {
+  let disturbance: Disturbance | null = null
+
+  const after = (milliseconds: number, run: () => void): void =>
+    void timeline.at(timeline.now() + milliseconds, run)
+
+  const drawDelay = (): number =>
+    delayMs * (0.5 + random.interval(0.5)) * (random.chance(straggling) ? STRAGGLER : 1)
+
+  return {
+    disturb(how) {
+      disturbance = how
+    },
+    send: <Value>(run: () => Promise<Value>) =>
+      new Promise<Value>((resolve, reject) => {
+        const fail = (message: string, milliseconds: number): void =>
+          after(milliseconds, () => client.deliver(() => reject(new Error(message))))
+        const lose = (): void =>
+          disturbance === 'cut' || random.chance(0.5)
+            ? fail(BROKEN, drawDelay())
+            : fail('The connection timed out', KEEP_ALIVE_MS)
+
+        const answer = (settle: () => void): void => {
+          if (disturbance !== null || random.chance(loss)) return lose()
+          after(drawDelay(), () => client.deliver(settle))
+        }
+
+        const arrive = (): void => {
+          if (!peer.isUp()) return fail(REFUSED, drawDelay())
+          const slowness = peer.readSlownessMs()
+          if (slowness === null) return fail(BROKEN, KEEP_ALIVE_MS)
+          after(slowness, () => {
+            if (!peer.isUp()) return fail(BROKEN, drawDelay())
+            run().then(
+              (value) => answer(() => resolve(value)),
+              (error: unknown) => answer(() => reject(error)),
+            )
+          })
+        }
+
+        if (disturbance === 'cut' || disturbance === 'half-open' || random.chance(loss)) return lose()
+        after(drawDelay(), arrive)
+        if (random.chance(duplication)) after(drawDelay(), arrive)
+      }),
+  }
+}

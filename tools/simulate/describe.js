@@ -1,0 +1,33 @@
+/** One line about a world. */
+export function describeOutcome(
+  { seed, seconds },
+  { digest, happened, violations, exceptions, faults },
+  took,
+) {
+  const granted = [...exceptions].map(([name, count]) => `${count} × ${name}`)
+  return [
+    `seed ${seed}  ${digest.slice(0, 16)}  ${seconds} s in ${took.toFixed(1)} s`,
+    `${happened} events, ${faults.length} faults`,
+    ...(granted.length > 0 ? [`exceptions: ${granted.join(', ')}`] : []),
+    violations.length === 0 ? 'ok' : `${violations.length} VIOLATIONS`,
+  ].join('; ')
+}
+
+/** The first violation of each promise, and how many there are. */
+export function describeViolation(_options, { violations }) {
+  const byPromise = Map.groupBy?.(violations, ({ promised }) => promised) ?? groupByPromise(violations)
+  return [...byPromise].map(([promised, [first, ...others]]) => {
+    const { application, life, op, result } = first.event
+    const more = others.length > 0 ? `, and ${others.length} more` : ''
+    return `  ${promised}: at ${(first.at / 1000).toFixed(3)} s, ${op} ${result} of ${application} (start ${life + 1}): ${first.reason}${more}`
+  })
+}
+
+// Node 20 has no `Map.groupBy`.
+function groupByPromise(violations) {
+  const groups = new Map()
+  for (const violation of violations) {
+    groups.set(violation.promised, [...(groups.get(violation.promised) ?? []), violation])
+  }
+  return groups
+}

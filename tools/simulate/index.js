@@ -1,0 +1,60 @@
+// Runs real managers, replicas, sessions and clients in a world that a seed decides: exit 1 if a promise is broken.
+// npm run simulate -- [--seed <n>] [--seeds <n>] [--processes <n>] [--hours <n> | --seconds <n>]
+//                     [--faults <number>,…] [--print] [--forever]
+import { parseArgs } from 'node:util'
+import { importTypeScript } from '../shared/import-typescript.js'
+import { describeOutcome, describeViolation } from './describe.js'
+
+const { values } = parseArgs({
+  options: {
+    seed: { type: 'string', default: '1' },
+    // How many of them, from `seed` on.
+    seeds: { type: 'string', default: '1' },
+    processes: { type: 'string', default: '10' },
+    hours: { type: 'string' },
+    seconds: { type: 'string' },
+    // Only these of the faults that the seed plans.
+    faults: { type: 'string' },
+    // Prints the history.
+    print: { type: 'boolean', default: false },
+    // One seed after the other, until it is stopped.
+    forever: { type: 'boolean', default: false },
+  },
+})
+const first = readNumber('seed')
+const processes = readNumber('processes')
+const seconds = values.seconds === undefined ? 3600 * readNumber('hours', 0.05) : readNumber('seconds')
+const seeds = values.forever ? Infinity : readNumber('seeds')
+const faults = values.faults?.split(',').filter(Boolean).map(Number)
+
+const { runWorld, shrinkFaults } = await importTypeScript('test/simulation/main.ts')
+let failed = 0
+for (let seed = first; seed < first + seeds; seed++) {
+  const options = {
+    seed: String(seed),
+    processes,
+    seconds,
+    ...(faults && { faults }),
+    ...(values.print && { print: (line) => console.log(line) }),
+  }
+  const startedAt = performance.now()
+  const outcome = await runWorld(options)
+  console.log(describeOutcome(options, outcome, (performance.now() - startedAt) / 1000))
+  if (outcome.violations.length === 0) continue
+  failed++
+  for (const line of describeViolation(options, outcome)) console.log(line)
+  if (faults !== undefined) continue
+  const fewest = await shrinkFaults(options, outcome)
+  console.log(
+    `  the same with ${fewest.length} of ${outcome.faults.length} faults:\n` +
+      `  npm run simulate -- --seed ${seed} --processes ${processes} --seconds ${seconds} --faults ${fewest.join(',') || 'none'} --print`,
+  )
+}
+process.exit(failed > 0 ? 1 : 0)
+
+function readNumber(name, fallback) {
+  const number = Number(values[name] ?? fallback)
+  if (Number.isFinite(number) && number > 0) return number
+  console.error(`--${name} takes a number: ${values[name]}`)
+  process.exit(2)
+}
