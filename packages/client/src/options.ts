@@ -56,11 +56,6 @@ export interface PageChannel {
 /** The globals of this runtime. */
 export const globals: PageGlobals = globalThis as unknown as PageGlobals
 
-/** A channel to the tabs that use the same routes, where the runtime has one. */
-export function openChannel(routes: string): PageChannel | null {
-  return globals.BroadcastChannel ? new globals.BroadcastChannel(`tokenlib ${routes}`) : null
-}
-
 /** Options that were checked, with what was left out. */
 export type ParsedOptions = Required<Omit<TokenClientOptions, 'WebSocket' | 'readCookie'>> &
   Pick<TokenClientOptions, 'WebSocket' | 'readCookie'> & { readonly timers: ClientTimers }

@@ -1,10 +1,11 @@
 import { isRefusal, parseAnswer, TokenClientError, toUnavailable } from './errors.js'
-import { addDefaults, assertOption, globals, openChannel, parseOptions } from './options.js'
+import { addDefaults, assertOption, globals, parseOptions } from './options.js'
 import type { TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
 import { deliver as deliverAnew, unlessSuperseded, untilAvailable } from './outages.js'
 import { authorize, createRouteRequest, inTime } from './requests.js'
+import { type Change, joinTabs } from './tabs.js'
 import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
 import { readJson, unlessAborted } from './responses.js'
@@ -15,7 +16,6 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 ): TokenClient<Claims> {
   type Session = TokenSession<Claims>
   type Answer = TokenAnswer<Claims>
-  type Change = 'loggedIn' | 'refreshed'
 
   const settings = parseOptions(options)
   const { clock: now, timers } = settings
@@ -52,9 +52,6 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const isExpired = (): unknown => session && now() >= expiresAt && canRefresh()
   const isKnown = (other: Session): boolean => session === undefined || session?.id === other.id
 
-  // Bearer tokens are in the memory of one tab: its session is not that of the others.
-  let channel = !isBearer && location ? openChannel(toRoute('').href) : null
-
   const hold = (next: Session, name?: Change): void => {
     session = next
     sessionCsrf = readCsrf()
@@ -76,8 +73,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     if (known !== undefined) emit('loggedOut', undefined)
   }
 
-  const endEverywhere = (ended = session): void => {
-    channel?.postMessage({ name: 'loggedOut', session: ended })
+  // The session of this CSRF value is over. If there is another value by now, another tab has logged in.
+  const endEverywhere = (csrf = readCsrf()): void => {
+    if (csrf !== (readCsrf() ?? csrf)) return
+    channel?.postMessage({ name: 'loggedOut', csrf })
     end()
   }
 
@@ -90,18 +89,17 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return next
   }
 
-  if (channel) {
-    channel.onmessage = ({ data }) => {
-      const { name, session: other } = Object(data) as { name: Change | 'loggedOut'; session?: Session }
-      if (name === 'loggedOut') {
-        if (session !== null && (!other || isKnown(other))) end()
-      } else if (other && (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken)) {
-        // Where access tokens are in memory, each tab has its own: only a log-in concerns all of them.
-        accessToken = undefined
-        hold(other, name)
-      }
+  // Bearer tokens are in the memory of one tab: its session is not that of the others.
+  const routes = !isBearer && location && toRoute('').href
+  let channel = joinTabs<Claims>(routes, ({ name, session: other, csrf }) => {
+    if (name === 'loggedOut') {
+      if (session !== null && (csrf ?? sessionCsrf) === (sessionCsrf ?? csrf)) end()
+    } else if (other && (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken)) {
+      // Where access tokens are in memory, each tab has its own: only a log-in concerns all of them.
+      accessToken = undefined
+      hold(other, name)
     }
-  }
+  })
 
   // Whether the cookies belong to another session than this tab knows; if there are none, the session is over.
   const isReplaced = (): boolean => {
@@ -162,6 +160,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const started = epoch
     const known = refreshes
     await changing
+    const csrf = readCsrf()
     // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
     const isNeeded = (): boolean => epoch === started && refreshes === known
     try {
@@ -170,7 +169,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       if (answer && epoch === started) accept(answer, 'refreshed')
     } catch (error) {
       if (epoch !== started) return
-      if (isRefusal(error)) return endEverywhere()
+      if (isRefusal(error)) return endEverywhere(csrf)
       tellOffline(error as TokenClientError)
       throw error
     }
@@ -217,12 +216,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     session ??= undefined
     if (!canRefresh() && !accessToken) return null
     const started = epoch
+    const csrf = readCsrf()
     try {
       const { session: next } = await call('GET', 'session', 'session')
       if (epoch === started) hold(next, isKnown(next) ? undefined : 'loggedIn')
     } catch (error) {
       if (!isRefusal(error)) throw error
-      if (epoch === started) endEverywhere()
+      if (epoch === started) endEverywhere(csrf)
     }
     return session ?? null
   }
@@ -257,15 +257,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     // Waits only for a log-in.
     logOut: () =>
       callAfter([entering], async () => {
-        const ended = session
         const started = ++epoch
         session = null
         sessionCsrf ??= readCsrf()
         try {
           await call('POST', 'logout', undefined, {})
         } finally {
-          // Unless another tab has logged in meanwhile.
-          if (epoch === started) endEverywhere(ended)
+          if (epoch === started) endEverywhere(sessionCsrf)
         }
       }),
     logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
