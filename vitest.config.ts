@@ -40,7 +40,6 @@ const EVIDENCE = [
 const ALONE = [
   'test/browser-evidence/*.test.ts',
   'test/faults/{million,replica}.test.ts',
-  'test/manager/key-rotation.evidence.test.ts',
   'test/routes/back-channel.evidence.test.ts',
   'test/security/20-*.evidence.test.ts',
 ]
