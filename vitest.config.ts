@@ -38,7 +38,6 @@ const EVIDENCE = [
 ]
 // Evidence whose figures depend on how busy the machine is.
 const ALONE = [
-  'test/browser-evidence/*.test.ts',
   'test/faults/{million,replica}.test.ts',
   'test/routes/back-channel.evidence.test.ts',
   'test/security/20-*.evidence.test.ts',

@@ -27,7 +27,7 @@ export const SHORT: Sizes = {
   tabs: 4,
   sessions: 3,
   rounds: 2,
-  seconds: 8,
+  seconds: 5,
   outageSeconds: 4,
   intervalMs: 300,
 }
