@@ -1,14 +1,11 @@
 import { testScenarios } from './scenario-tests.js'
 
-// Where browsers differ: what they send, keep, abort and freeze. The other scenarios disturb the application or its store,
-// and `node tools/browsers` runs those in Firefox too.
+// Where browsers differ: what they send, keep and abort. `node tools/browsers` runs the others in Firefox too.
 testScenarios('firefox', [
   'tabs',
   'lost-responses',
   'lost-pages',
   'aborted-navigation',
   'asleep',
-  'tabs-asleep',
-  'clock-wrong',
   'other-origins',
 ])
