@@ -8,7 +8,7 @@ import { createKeyManager } from '../helpers/own-keys.js'
 const ROTATIONS = 20
 const PERIOD_MS = 500
 const STEP_MS = 100
-const LIFETIME_SECONDS = 2
+const LIFETIME_SECONDS = 1
 const LEEWAY_SECONDS = 1
 const ACCEPTED_MS = (LIFETIME_SECONDS + LEEWAY_SECONDS) * 1000
 // A token of the process that is most ahead is 0.8 seconds in the future of the one that is most behind.
