@@ -36,18 +36,12 @@ const EVIDENCE = [
   'test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts',
   'test/**/*.evidence.test.ts',
 ]
-// Evidence whose figures depend on how busy the machine is.
-const ALONE = [
-  'test/browser-evidence/*.test.ts',
-  'test/faults/{million,replica}.test.ts',
-  'test/manager/key-rotation.evidence.test.ts',
-  'test/routes/back-channel.evidence.test.ts',
-  'test/security/20-*.evidence.test.ts',
-]
 const NEST = 'test/adapters/nest*.test.ts'
 // What calls no more of Nest than the tests that run on both versions.
 const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io,tenants}.test.ts'
 
+// Many of these tests wait for servers, browsers and timers.
+const WAITING = { maxWorkers: availableParallelism() + 1 } as const
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
 let order = 0
@@ -96,13 +90,16 @@ export default defineConfig(({ mode }) => {
           exclude: [...INTEGRATION, ...LONG, ...EVIDENCE],
         }),
         createProject('smoke', { include: SMOKE }),
-        createProject('integration', { include: INTEGRATION, exclude: [...SMOKE, ...LONG, ...EVIDENCE] }),
+        createProject('integration', {
+          ...WAITING,
+          include: INTEGRATION,
+          exclude: [...SMOKE, ...LONG, ...EVIDENCE],
+        }),
         // The tests of Nest's own interfaces once more, on the version before.
         createProject('nest 11', { include: [NEST], exclude: [NEST_12_ONLY] }, [...source, ...nest11]),
-        createProject('long', { include: LONG }),
+        createProject('long', { ...WAITING, testTimeout: 120_000, include: LONG }),
         // In processes of their own: these tests count descriptors, measure memory and kill servers.
-        createProject('evidence', { ...OWN_PROCESS, include: EVIDENCE, exclude: ALONE }),
-        createProject('evidence alone', { ...OWN_PROCESS, include: ALONE, maxWorkers: 1 }),
+        createProject('evidence', { ...OWN_PROCESS, ...WAITING, include: EVIDENCE }),
       ],
     },
   }

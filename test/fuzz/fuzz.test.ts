@@ -8,7 +8,7 @@ import { STRICTNESS } from './strictness.js'
 
 const LIMIT = 300_000
 const SEED = 20_260_101
-const TOKENS = 20_000
+const TOKENS = 10_000
 
 describe(`${TOKENS} tokens of seed ${SEED}, judged by us and by jose`, () => {
   let result: FuzzResult

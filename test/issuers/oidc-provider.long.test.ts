@@ -10,7 +10,8 @@ import {
   startAuthorizationServer,
 } from './authorization-server.js'
 
-const ROTATIONS = 20
+// Two seconds each; KEY_ROTATIONS=20 runs more.
+const ROTATIONS = Number(process.env['KEY_ROTATIONS'] ?? 5)
 
 const keys = Array.from({ length: ROTATIONS + 1 }, (_, at) => createSigningKey(`key-${at}`))
 let server: AuthorizationServer

@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { NOT_PROMISED } from './rotation/limits.js'
-import { type Catch, type Result, toCheckedPage, toLimitsPage } from './rotation/pages.js'
+import { type Catch, readCatches, type Result, toCheckedPage, toLimitsPage } from './rotation/pages.js'
 import { PROMISED, PROMISED_AT_LENGTH } from './rotation/scenarios.js'
 import { type Scenario, search, type Violation } from './rotation/search.js'
 import { RULE_VARIANTS, SHIPPED, SURROUNDINGS_VARIANTS } from './rotation/variants.js'
@@ -23,17 +24,34 @@ describe('the rule of rotation holds in all histories of', () => {
 // Some variants have worlds without end where nothing is wrong.
 const MAX_WORLDS = 10_000
 
+// To find every scenario that catches a variant takes more than a minute for all variants; to see that one does, seconds.
+const ON_PAGE = readCatches(readFileSync(new URL('rotation/checked.md', import.meta.url), 'utf8'))
+const FINDS_ALL = process.env['ROTATION_CATCHES'] === 'all'
+
 describe('the search catches a rule that', () => {
   const variants = [
     ...[...RULE_VARIANTS].map(([name, rule]) => [name, { ...SHIPPED, rule }] as const),
     ...SURROUNDINGS_VARIANTS,
   ]
   test.each(variants)('%s', (variant, design) => {
-    const caughtBy = PROMISED.filter((scenario) => search(scenario, design, MAX_WORLDS).violation !== null)
-    expect(caughtBy).not.toEqual([])
-    catches.push({ variant, caughtBy: caughtBy.map(({ name }) => name) })
+    const catching = (scenario: Scenario): boolean => search(scenario, design, MAX_WORLDS).violation !== null
+    const named = ON_PAGE.find((row) => row.variant === variant)?.caughtBy ?? []
+    if (FINDS_ALL) {
+      catches.push({ variant, caughtBy: PROMISED.filter(catching).map(({ name }) => name) })
+    } else {
+      const smallest = PROMISED.filter(({ name }) => named.includes(name)).toSorted(
+        (a, b) => countWorlds(a) - countWorlds(b),
+      )
+      expect(smallest.slice(0, 1).filter(catching)).toHaveLength(1)
+      catches.push({ variant, caughtBy: named })
+    }
+    expect(catches.at(-1)?.caughtBy).not.toEqual([])
   })
 })
+
+function countWorlds({ name }: Scenario): number {
+  return results.find(({ scenario }) => scenario.name === name)?.finding.worlds.size ?? Infinity
+}
 
 test('what was checked is on its page', async () => {
   await expect(toCheckedPage(results, catches)).toMatchFileSnapshot('rotation/checked.md')

@@ -8,7 +8,7 @@ import { PATIENT, SECRET } from '../helpers/manager.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 
 const A = createForeign('https://a.example')
-const FLOOD = 10_000
+const FLOOD = 4000
 const AT_ONCE = 50
 const COOLDOWN_SECONDS = 1
 

@@ -85,8 +85,8 @@ describeAttacks('a second spelling of the same token (CVE-2026-102269, RFC 4648 
     tryAll(lab, ['HS512', 'RS256', 'ES256'], (token) => insertEveryByte(token, somePlaces(token))),
   )
 
-  attack('every byte at every place of an EdDSA token', (lab) =>
-    tryAll(lab, ['EdDSA'], (token) => insertEveryByte(token)),
+  attack('every byte at many places of an EdDSA token', (lab) =>
+    tryAll(lab, ['EdDSA'], (token) => insertEveryByte(token, somePlaces(token))),
   )
 
   attack('every other last character of a segment of an HMAC token', (lab) =>

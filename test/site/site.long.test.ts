@@ -87,6 +87,9 @@ describeWithChromium('the site in a browser', (browser) => {
       })
     })
 
+    // What works below another path works at the root if its links and scripts do.
+    if (base === '/') return
+
     test('search finds a word and opens the page at its heading', async () => {
       await withPage('', async (page) => {
         await page.getByRole('button', { name: 'Search' }).click()

@@ -44,7 +44,7 @@ for (const [kind, open] of [
 
     test('with a replica, it can check tokens for as long as the copy is fresh', async () => {
       const { server, store } = await open()
-      const replicated = replicate(store, { bound: '10s' })
+      const replicated = replicate(store, { bound: '5s' })
       onTestFinished(() => replicated.close())
       const tokens = createManager(replicated)
       await tokens.ready()

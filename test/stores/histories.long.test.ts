@@ -1,3 +1,3 @@
 import { describeEveryStore } from './histories/every-store.js'
 
-describeEveryStore(Number(process.env['HISTORY_STEPS'] ?? 10_000), 1_800_000)
+describeEveryStore(Number(process.env['HISTORY_STEPS'] ?? 5000), 1_800_000)

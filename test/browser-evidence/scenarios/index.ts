@@ -24,12 +24,12 @@ export const FULL: Sizes = {
 /** As the evidence tests run them. */
 export const SHORT: Sizes = {
   ...FULL,
-  tabs: 4,
+  tabs: 3,
   sessions: 3,
   rounds: 2,
-  seconds: 8,
+  seconds: 5,
   outageSeconds: 4,
-  intervalMs: 300,
+  intervalMs: 500,
 }
 
 const HOUR_MS = 3_600_000

@@ -3,7 +3,7 @@ import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, inject, test } from 'vitest'
 import type { DeskAnswer } from './global-setup.js'
 import type { ServerKind } from './missing-server.js'
-import type { RunningBrowser } from './browser.js'
+import type { BrowserName, RunningBrowser } from './browser.js'
 import { startBrowser } from './start-browser.js'
 import { type RunningChromium, startChromium } from './start-chromium.js'
 import { createDatabase, createDatabaseName, runSql, withDatabase } from './start-postgres.js'
@@ -37,14 +37,21 @@ export function describeWithChromium(name: string, body: (browser: () => Browser
 
 /** Tests that run once in each browser, Chromium and Firefox, of their own. */
 export function describeWithBrowsers(name: string, body: (browser: () => RunningBrowser) => void): void {
-  for (const kind of ['chromium', 'firefox'] as const) {
-    describeWith(`${name}, ${kind}`, `/own/${kind}`, () => {
-      let browser: RunningBrowser
-      beforeAll(async () => void (browser = await startBrowser(kind)), HOOK_LIMIT)
-      afterAll(() => browser.stop(), HOOK_LIMIT)
-      body(() => browser)
-    })
-  }
+  for (const kind of ['chromium', 'firefox'] as const) describeWithBrowser(kind, `${name}, ${kind}`, body)
+}
+
+/** Tests in a browser of their own. */
+export function describeWithBrowser(
+  kind: BrowserName,
+  name: string,
+  body: (browser: () => RunningBrowser) => void,
+): void {
+  describeWith(name, `/own/${kind}`, () => {
+    let browser: RunningBrowser
+    beforeAll(async () => void (browser = await startBrowser(kind)), HOOK_LIMIT)
+    afterAll(() => browser.stop(), HOOK_LIMIT)
+    body(() => browser)
+  })
 }
 
 /** Tests that start, kill and configure servers of their own; a server that is given by URL is none of them. */

@@ -16,7 +16,7 @@ export interface Catch {
 }
 
 const WRITTEN_BY =
-  '<!-- Written by npx vitest run --project evidence test/model/rotation.evidence.test.ts -u -->'
+  '<!-- Written by ROTATION_CATCHES=all npx vitest run --project evidence test/model/rotation.evidence.test.ts -u -->'
 
 /** What is not promised, for readers of the documentation. */
 export function toLimitsPage(groups: readonly LimitGroup[], find: (scenario: Scenario) => Violation): string {
@@ -65,6 +65,17 @@ export function toCheckedPage(results: readonly Result[], catches: readonly Catc
     ),
   ]
   return `${parts.join('\n\n')}\n`
+}
+
+/** The table of variants on a page that `toCheckedPage` wrote. */
+export function readCatches(page: string): readonly Catch[] {
+  const [, table = ''] = page.split('is caught by')
+  return [...table.matchAll(/^\| ([a-z][^|]+?) +\| ([^|]+?) +\|$/gm)].map(
+    ([, variant = '', scenarios = '']) => ({
+      variant,
+      caughtBy: scenarios.split('; '),
+    }),
+  )
 }
 
 function describeProperty({ name, bound }: Property): string {
