@@ -30,7 +30,11 @@ describe('the challenge says where the metadata of the resource is (RFC 9728 §5
     'https://api.example/\\',
     'https://api.example/\r\nx: y',
     'https://a:b@api.example/',
+    'https://a@api.example/',
+    'https://:b@api.example/',
     'ftp://api.example/',
+    'ftp://localhost/',
+    new URL('https://api.example/'),
     '',
     7,
   ])('%j is refused', (value) => {
