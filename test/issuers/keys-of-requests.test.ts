@@ -3,6 +3,7 @@ import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { createTimedClock, NOW, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
+import { recheckUpgrade } from '../../packages/tokenlib/src/sockets/upgrade.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const A = createForeign('https://a.example')
@@ -157,6 +158,17 @@ describe('a synchronous check of a token with a new key', () => {
     expect(state.calls).toBe(2)
   })
 
+  test('is also made of a socket that another manager has accepted', async () => {
+    const upgrade = await createEndpoint().tokens.sockets.authenticate(withBearer(A.sign()))
+    const { tokens } = createEndpoint()
+    const socket = { close: () => undefined, addEventListener: () => undefined }
+    expect(() => tokens.sockets.closeWhenInvalid(socket, upgrade)).toThrow(
+      expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }),
+    )
+    await tokens.ready()
+    tokens.sockets.closeWhenInvalid(socket, upgrade)()
+  })
+
   test('does the same with a key function, and with keys that were never loaded', async () => {
     const fetch = async (): Promise<Response> => Response.json({ keys: [A.jwk] })
     for (const keys of [async () => A.jwk, { jwksUri: URL, fetch }]) {
@@ -226,14 +238,37 @@ test('a cool-down that ends between the two lanes is no reason to refuse a token
   }
 })
 
-test('a key that is not published is unknown, even if the load takes longer than the cool-down', async () => {
+test('a recheck of a socket loads a key that is missing', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const { tokens, state } = createEndpoint()
+    const upgrade = await tokens.sockets.authenticate(withBearer(A.sign()))
+    state.published = [NEXT.jwk]
+    expect(await outcomeOf(tokens.verify(NEXT.sign()))).toBe('ok')
+    expect(await outcomeOf(recheckUpgrade(upgrade))).toBe('TOKEN_SIGNATURE_INVALID')
+    state.published = [A.jwk, NEXT.jwk]
+    vi.advanceTimersByTime(1500)
+    expect(await outcomeOf(recheckUpgrade(upgrade))).toBe('ok')
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('a logout loads keys that were never loaded', async () => {
+  const { tokens } = createEndpoint()
+  const token = A.sign()
+  await tokens.logout(withBearer(token))
+  expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+})
+
+test('a key that is not published is unknown, even if the keys are due again after the load', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
     const fetch = async (): Promise<Response> => {
       vi.advanceTimersByTime(1500)
       return Response.json({ keys: [A.jwk] })
     }
-    const keys = { jwksUri: URL, fetch, cooldown: '1s', maxAge: '1h' } as const
+    const keys = { jwksUri: URL, fetch, cooldown: '1s', maxAge: '1s' } as const
     const { tokens } = createReceiver([A.options({ keys })])
     await tokens.ready()
     expect(await outcomeOf(tokens.verify(NEXT.sign()))).toBe('TOKEN_SIGNATURE_INVALID')

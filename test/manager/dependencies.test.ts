@@ -519,7 +519,7 @@ describe('a dependency that returns nothing is refused', () => {
     }
   })
 
-  test('but a promise that was dropped by a dependency with a value counts as unhandled', async () => {
+  test('but a promise that was dropped by a dependency with a value, or an error, counts as unhandled', async () => {
     const unhandled: unknown[] = []
     const hear = (reason: unknown): void => void unhandled.push(reason)
     process.on('unhandledRejection', hear)
@@ -533,11 +533,30 @@ describe('a dependency that returns nothing is refused', () => {
           void tokens.accessTokenRequired(given)
           return 1
         },
+        async (given: RequestSource) => {
+          void tokens.accessTokenRequired(given)
+          throw new RangeError('of the application')
+        },
       ]) {
-        await enforceAll([slip])(request())
+        await enforceAll([slip])(request()).catch(() => undefined)
         await new Promise((resolve) => setImmediate(resolve))
         expect(unhandled.splice(0)).toMatchObject([{ code: 'TOKEN_MISSING' }])
       }
+    } finally {
+      process.off('unhandledRejection', hear)
+    }
+  })
+
+  test('and so does one that a handler drops while such a dependency runs', async () => {
+    const unhandled: unknown[] = []
+    const hear = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', hear)
+    try {
+      const refused = enforceAll([async () => undefined])(request())
+      void tokens.accessTokenRequired(request())
+      await expect(refused).rejects.toThrow(TypeError)
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(unhandled).toMatchObject([{ code: 'TOKEN_MISSING' }])
     } finally {
       process.off('unhandledRejection', hear)
     }
