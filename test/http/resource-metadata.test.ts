@@ -5,6 +5,7 @@ import {
   RevocationUnavailableError,
   toErrorResponse,
 } from '../../packages/tokenlib/src/index.js'
+import { isEndpointUrl } from '../../packages/tokenlib/src/requests/error-response.js'
 
 const resourceMetadata = 'https://api.example/.well-known/oauth-protected-resource/v1?x=1'
 
@@ -34,7 +35,6 @@ describe('the challenge says where the metadata of the resource is (RFC 9728 §5
     'https://:b@api.example/',
     'ftp://api.example/',
     'ftp://localhost/',
-    new URL('https://api.example/'),
     '',
     7,
   ])('%j is refused', (value) => {
@@ -48,4 +48,9 @@ describe('the challenge says where the metadata of the resource is (RFC 9728 §5
       expect(toErrorResponse(new MissingTokenError(), { resourceMetadata: url }).status).toBe(401)
     }
   })
+})
+
+test('a URL object is not the text of an endpoint', () => {
+  expect(isEndpointUrl('https://api.example/')).toBe(true)
+  expect(isEndpointUrl(new URL('https://api.example/'))).toBe(false)
 })
