@@ -159,8 +159,12 @@ describe('a synchronous check of a token with a new key', () => {
   })
 
   test('is also made of a socket that another manager has accepted', async () => {
-    const upgrade = await createEndpoint().tokens.sockets.authenticate(withBearer(A.sign()))
-    const { tokens } = createEndpoint()
+    const other = createEndpoint()
+    other.state.published = [NEXT.jwk]
+    const upgrade = await other.tokens.sockets.authenticate(withBearer(NEXT.sign()))
+    const { tokens, state } = createEndpoint()
+    await tokens.ready()
+    state.published = [NEXT.jwk]
     const socket = { close: () => undefined, addEventListener: () => undefined }
     expect(() => tokens.sockets.closeWhenInvalid(socket, upgrade)).toThrow(
       expect.objectContaining({ code: 'KEYS_UNAVAILABLE' }),
