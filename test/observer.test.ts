@@ -11,6 +11,7 @@ import { createClock, createManager, withBearer } from './helpers/manager.js'
 import { createRequest, csrfOf } from './helpers/requests.js'
 import { createRevocable, outcomeOf } from './helpers/revocable.js'
 import { internalsOf } from '../packages/tokenlib/src/sessions/internals.js'
+import { rememberUpgrade } from '../packages/tokenlib/src/sockets/upgrade.js'
 
 /** A manager whose checks are recorded, as `kind lane outcome code`. */
 function record(tokens: TokenManager) {
@@ -188,7 +189,23 @@ test('a socket is checked again, and so is each of its messages', async () => {
     )
   })
   expect(read()).toEqual(['upgrade recipe accepted', 'recheck recipe accepted'])
+  // The header of a handshake is no reason to take the fast lane.
+  const authorization = `Bearer ${token}`
+  const view = { method: 'GET', url: '/', header: () => authorization, body: async () => null }
+  rememberUpgrade(view, upgrade)
+  await tokens.accessTokenRequired(view)
+  expect(read()).toEqual(['message recipe accepted'])
   await store.close()
+})
+
+test('a check goes on when its last observer leaves', async () => {
+  const { tokens } = createRevocable()
+  const { read, stop } = record(tokens)
+  const token = tokens.createAccessToken({ uid: 'ada' })
+  const payload = tokens.accessTokenRequired(withBearer(token))
+  stop()
+  expect((await payload).sub).toBe('ada')
+  expect(read()).toEqual([])
 })
 
 test('a check has the user of an accepted token, and how long the recipe took', async () => {

@@ -152,6 +152,17 @@ describe('the classes', () => {
 })
 
 describe('texts of the application', () => {
+  test.each([7, null, {}, ['x']])('%j is no message', (message) => {
+    const messages = { TOKEN_EXPIRED: message as never }
+    expect(() => toErrorResponse(new TokenExpiredError(1), { messages })).toThrow(TypeError)
+  })
+
+  test('a message that is undefined leaves the text of the error', () => {
+    const messages = { TOKEN_EXPIRED: undefined } as object
+    const error = new TokenExpiredError(1)
+    expect(toErrorResponse(error, { messages }).body['message']).toBe(error.message)
+  })
+
   test('messages are replaced by code, in the body and in the challenge', () => {
     const messages = { TOKEN_EXPIRED: 'Please log in again' }
     const replaced = toErrorResponse(new TokenExpiredError(1), { messages })

@@ -73,8 +73,8 @@ test('a formatError that is no function is refused where it is given', () => {
 })
 
 test('a formatError that fails is a warning, once', async () => {
-  const messages: string[] = []
-  const listen = ({ message }: Error): void => void messages.push(message)
+  const warnings: Error[] = []
+  const listen = (warning: Error): void => void warnings.push(warning)
   process.on('warning', listen)
   const formatError = () => {
     throw new Error('no such text')
@@ -84,5 +84,6 @@ test('a formatError that fails is a warning, once', async () => {
   // Warnings are emitted at the next tick.
   await new Promise(setImmediate)
   process.off('warning', listen)
-  expect(messages.filter((message) => message.includes('no such text'))).toHaveLength(1)
+  const heard = warnings.filter(({ message }) => message.includes('no such text'))
+  expect(heard.map(({ name }) => name)).toEqual(['TokenErrorWarning'])
 })

@@ -5,6 +5,7 @@ import {
   RevocationUnavailableError,
   toErrorResponse,
 } from '../../packages/tokenlib/src/index.js'
+import { isEndpointUrl } from '../../packages/tokenlib/src/requests/error-response.js'
 
 const resourceMetadata = 'https://api.example/.well-known/oauth-protected-resource/v1?x=1'
 
@@ -30,7 +31,10 @@ describe('the challenge says where the metadata of the resource is (RFC 9728 §5
     'https://api.example/\\',
     'https://api.example/\r\nx: y',
     'https://a:b@api.example/',
+    'https://a@api.example/',
+    'https://:b@api.example/',
     'ftp://api.example/',
+    'ftp://localhost/',
     '',
     7,
   ])('%j is refused', (value) => {
@@ -44,4 +48,9 @@ describe('the challenge says where the metadata of the resource is (RFC 9728 §5
       expect(toErrorResponse(new MissingTokenError(), { resourceMetadata: url }).status).toBe(401)
     }
   })
+})
+
+test('a URL object is not the text of an endpoint', () => {
+  expect(isEndpointUrl('https://api.example/')).toBe(true)
+  expect(isEndpointUrl(new URL('https://api.example/'))).toBe(false)
 })

@@ -7,10 +7,12 @@ import {
   type TokenConfigOptions,
   TokenManager,
 } from '../../packages/tokenlib/src/index.js'
+import { coversPath } from '../../packages/tokenlib/src/requests/set-cookies.js'
 import { parseSetCookie, parseSetCookies } from '../helpers/cookie-jar.js'
 import { createRevocable } from '../helpers/revocable.js'
-import { createManager } from '../helpers/manager.js'
+import { createManager, NOW, SECRET } from '../helpers/manager.js'
 import { csrfOf } from '../helpers/requests.js'
+import { forge } from '../security/harness/forge.js'
 
 /** The cookies a manager with these fields sets for an access token, and the token. */
 function setAccess(options: TokenConfigOptions = {}) {
@@ -121,6 +123,27 @@ describe('the CSRF cookie', () => {
   })
 })
 
+test('a token without a CSRF value sets no CSRF cookie', () => {
+  const { token } = setAccess({ JWT_COOKIE_CSRF_PROTECT: false })
+  const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies' })
+  expect(setAccessCookies(tokens, token).map((cookie) => parseSetCookie(cookie).name)).toEqual([
+    'access_token_cookie',
+  ])
+})
+
+test.each([
+  ['/', '/', true],
+  ['/', '/auth', true],
+  ['/auth', '/auth', true],
+  ['/auth', '/auth/refresh', true],
+  ['/auth/', '/auth/refresh', true],
+  ['/auth', '/authors', false],
+  ['/auth/', '/auth', false],
+  ['/auth/refresh', '/auth', false],
+])('a cookie of %s, a request for %s: %j (RFC 6265 §5.1.4)', (cookiePath, path, isSent) => {
+  expect(coversPath(cookiePath, path)).toBe(isSent)
+})
+
 describe('how long a browser keeps them', () => {
   const agesOf = (options: TokenConfigOptions) =>
     setAccess(options).cookies.map(({ attributes }) => attributes['max-age'])
@@ -143,6 +166,13 @@ describe('how long a browser keeps them', () => {
     const never = { JWT_SESSION_COOKIE: false, JWT_ACCESS_TOKEN_EXPIRES: false } as const
     expect(agesOf(never)).toEqual(['34560000', '34560000'])
     expect(agesOf({ ...never, JWT_COOKIE_MAX_AGE: '30d' })).toEqual(['2592000', '2592000'])
+  })
+
+  test('JWT_SESSION_COOKIE off: so has one that does not say when it was made', () => {
+    const { tokens } = createManager({ JWT_TOKEN_LOCATION: 'cookies', JWT_SESSION_COOKIE: false })
+    const token = forge({ key: SECRET, claims: { type: 'access', exp: NOW + 60 } })
+    const [cookie = ''] = setAccessCookies(tokens, token)
+    expect(parseSetCookie(cookie).attributes['max-age']).toBe('34560000')
   })
 
   test.each([
@@ -208,6 +238,35 @@ describe('the cookies of a pair', () => {
     expect(agesOf(setCookies(tokens, pair))).toEqual([
       ['access_token_cookie', '900'],
       ['csrf_access_token', '900'],
+    ])
+  })
+
+  test('JWT_COOKIE_MAX_AGE is the age of all three', async () => {
+    const { tokens, pair, agesOf } = await openPair({ JWT_SESSION_COOKIE: false, JWT_COOKIE_MAX_AGE: '1h' })
+    for (const refreshToken of [pair.refreshToken, null]) {
+      const ages = agesOf(setCookies(tokens, { ...pair, refreshToken })).map(([, age]) => age)
+      expect(new Set(ages)).toEqual(new Set(['3600']))
+    }
+  })
+
+  test.each([true, false])(
+    'remember decides about all three, whatever the configuration: %s',
+    async (remember) => {
+      const { tokens, agesOf } = await openPair({ JWT_SESSION_COOKIE: remember })
+      const pair = await tokens.sessions.open({ uid: 'ada' }, { remember })
+      const alone = agesOf(setCookies(tokens, { ...pair, refreshToken: null }))
+      expect(alone.map(([, age]) => age)).toEqual(remember ? ['900', '34560000'] : [undefined, undefined])
+    },
+  )
+
+  test('where only refresh tokens are in cookies, no access cookie is set', async () => {
+    const { tokens, pair, agesOf } = await openPair({
+      JWT_TOKEN_LOCATION: 'headers',
+      JWT_REFRESH_TOKEN_LOCATION: 'cookies',
+    })
+    expect(agesOf(setCookies(tokens, pair)).map(([name]) => name)).toEqual([
+      'refresh_token_cookie',
+      'csrf_access_token',
     ])
   })
 

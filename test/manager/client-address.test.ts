@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { setRequestIp, type TokenEvents, type TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createRoutes } from '../routes/routes.js'
-import { createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
+import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const FROM = { ip: '192.0.2.7', userAgent: 'Test/1' }
@@ -54,6 +54,19 @@ describe('every event of a request says where it came from', () => {
       expect(events.length, name).toBeGreaterThan(0)
       for (const event of events) expect(event, name).toMatchObject(FROM)
     }
+  })
+
+  test('a used refresh token at a route that is not for refreshing', async () => {
+    const { tokens, clock } = createRevocable({}, { clientIp })
+    const reused = record(tokens, 'reuseDetected')
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    const next = await advance({ tokens, clock }, refreshToken)
+    await advance({ tokens, clock }, next.refreshToken)
+    clock.seconds += 60
+    expect(await outcomeOf(tokens.refreshTokenRequired(createRequest(refreshToken)))).toBe(
+      'REFRESH_TOKEN_REUSED',
+    )
+    expect(reused).toMatchObject([{ sub: 'ada', ...FROM }])
   })
 
   test('a handshake, and what becomes of its socket', async () => {

@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest'
 import {
   refreshImplicitly,
   type TokenConfigOptions,
+  TokenManager,
   type TokenPair,
 } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { csrfOf } from '../helpers/requests.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 
@@ -16,6 +18,8 @@ const COOKIES = {
   JWT_ACCESS_TOKEN_EXPIRES: '5m',
   JWT_REFRESH_TOKEN_EXPIRES: '1d',
 } as const satisfies TokenConfigOptions
+
+const PARTNER = createForeign('https://partner.example')
 
 async function openTwo(config: TokenConfigOptions = {}) {
   const { tokens, clock } = createRevocable({ ...COOKIES, ...config })
@@ -86,6 +90,7 @@ describe('an access token', () => {
       [tokens.createRefreshToken({ uid: 'mallory' })],
       [mallory.accessToken],
       Array.from({ length: 8 }, () => ada.refreshToken),
+      [ada.refreshToken, ...Array.from({ length: 7 }, (_, at) => `of-another-app-${at}`)],
     ]) {
       expect(await outcomeOf(tokens.accessTokenRequired(send(ada.accessToken, refresh)))).toBe('ok')
     }
@@ -97,6 +102,29 @@ describe('an access token', () => {
     const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
     const request = send(accessToken, [mallory.refreshToken])
     expect(await tokens.accessTokenRequired(request).then(nameOf)).toBe('ada')
+  })
+
+  test('of another issuer is not compared with a refresh token of ours', async () => {
+    const { tokens } = createReceiver([PARTNER.options()], { config: COOKIES })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    const accessToken = PARTNER.sign({ sid: 'of-the-partner' })
+    const dependency = tokens.require({ csrf: false })
+    expect(await dependency(send(accessToken, [refreshToken])).then(nameOf)).toBe('ada')
+  })
+
+  test('is not accepted if the comparison fails', async () => {
+    const validate = (value: unknown) => {
+      if ((value as { breaks?: boolean }).breaks === true) throw new RangeError('a fault of the schema')
+      return { value: value as object }
+    }
+    const { tokens, clock } = createRevocable(COOKIES)
+    const claims = { '~standard': { version: 1, vendor: 'test', validate } } as const
+    const strict = new TokenManager({ config: tokens.config, clock, claims })
+    const ada = await tokens.sessions.open({ uid: 'ada' })
+    const mallory = await tokens.sessions.open({ uid: 'mallory', breaks: true })
+    await expect(strict.accessTokenRequired(send(ada.accessToken, [mallory.refreshToken]))).rejects.toThrow(
+      RangeError,
+    )
   })
 
   test('is compared with nothing if refresh tokens are not read from cookies', async () => {
@@ -128,6 +156,16 @@ describe('a refresh', () => {
       }
     }
     expect(await outcomeOf(tokens.sessions.refresh(post({ access: ada, refresh: ada })))).toBe('ok')
+  })
+
+  test('is not compared with the access token of another issuer', async () => {
+    const { tokens } = createReceiver([PARTNER.options()], { config: COOKIES })
+    const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    const request = send(PARTNER.sign({ sid: 'of-the-partner' }), [refreshToken], {
+      method: 'POST',
+      headers: { 'x-csrf-token': csrfOf(refreshToken) },
+    })
+    expect(await outcomeOf(tokens.sessions.refresh(request))).toBe('ok')
   })
 
   test('the session route answers 401, and sets and deletes no cookie', async () => {

@@ -17,6 +17,7 @@ import {
   SubjectNotFoundError,
   TokenTypeError,
 } from '../../packages/tokenlib/src/errors.js'
+import { requiredTokenType } from '../../packages/tokenlib/src/requests/dependencies.js'
 import { enforceAll, injectAll } from '../helpers/dependencies.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
@@ -212,6 +213,13 @@ describe('any of several scopes', () => {
     expect((await tokens.sockets.authenticate(withBearer(create('a', 'b')), policy)).payload.sub).toBe('u')
   })
 
+  test('alone, they are the only ones that the error names', async () => {
+    await expect(tokens.require({ anyScope: ['b'] })(withBearer(create('a')))).rejects.toMatchObject({
+      required: [],
+      anyOf: ['b'],
+    })
+  })
+
   test('an empty or malformed list is a mistake, also at verify and sockets.authenticate', async () => {
     expect(() => tokens.require({ anyScope: [] })).toThrow(naming('TypeError', 'anyScope'))
     for (const anyScope of [[], 'a', ['a b'], [''], [1]] as never[]) {
@@ -229,6 +237,52 @@ describe('any of several scopes', () => {
     anyScope.push('b')
     await expect(dependency(withBearer(create('b')))).rejects.toMatchObject({ anyOf: ['a'] })
   })
+})
+
+describe('an error of a route', () => {
+  const { tokens } = createManager()
+  const errorOf = (dependencies: readonly Dependency<unknown>[], request = none()): Promise<object> =>
+    enforceAll(dependencies)(request).then(
+      () => {
+        throw new Error('The request passed')
+      },
+      (error: object) => error,
+    )
+
+  test('names the scopes of all dependencies, whichever refuses', async () => {
+    const dependencies = [
+      tokens.require({ scopes: ['a'] }),
+      tokens.require({ scopes: ['b'], anyScope: ['a'] }),
+    ]
+    expect({ ...(await errorOf(dependencies)) }).toMatchObject({ routeScopes: ['a', 'b'] })
+    expect({ ...(await errorOf([() => 1, ...dependencies])) }).toMatchObject({ routeScopes: ['a', 'b'] })
+  })
+
+  test('names none where none is demanded, or if it is not about a token', async () => {
+    expect(await errorOf([() => 1, tokens.accessTokenRequired])).not.toHaveProperty('routeScopes')
+    const failing = () => {
+      throw new RangeError('of the application')
+    }
+    const scoped = tokens.require({ scopes: ['a'] })
+    const request = withBearer(tokens.createAccessToken({ uid: 'u' }, { scopes: ['a'] }))
+    expect(await errorOf([scoped, failing], request)).not.toHaveProperty('routeScopes')
+  })
+})
+
+test('the type of token that a route needs is that of the first dependency that has one', () => {
+  const { tokens } = createManager()
+  expect(requiredTokenType([])).toBe('access')
+  expect(requiredTokenType([() => 1])).toBe('access')
+  expect(requiredTokenType([() => 1, tokens.refreshTokenRequired, tokens.accessTokenRequired])).toBe(
+    'refresh',
+  )
+  expect(requiredTokenType([tokens.getCurrentSubject, tokens.tokenRequired])).toBe('any')
+})
+
+test('fresh: false demands nothing', async () => {
+  const { tokens } = createManager()
+  const request = withBearer(tokens.createAccessToken({ uid: 'u' }))
+  expect((await tokens.require({ fresh: false })(request)).sub).toBe('u')
 })
 
 test('where either type will do, a token must be where its own type is looked for', async () => {
@@ -458,6 +512,49 @@ describe('a dependency that returns nothing is refused', () => {
       expect(unhandled).toEqual([])
       // What a handler drops by itself still counts: nobody has refused its request.
       void tokens.accessTokenRequired(request())
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(unhandled).toMatchObject([{ code: 'TOKEN_MISSING' }])
+    } finally {
+      process.off('unhandledRejection', hear)
+    }
+  })
+
+  test('but a promise that was dropped by a dependency with a value, or an error, counts as unhandled', async () => {
+    const unhandled: unknown[] = []
+    const hear = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', hear)
+    try {
+      for (const slip of [
+        (given: RequestSource) => {
+          void tokens.accessTokenRequired(given)
+          return 1
+        },
+        async (given: RequestSource) => {
+          void tokens.accessTokenRequired(given)
+          return 1
+        },
+        async (given: RequestSource) => {
+          void tokens.accessTokenRequired(given)
+          throw new RangeError('of the application')
+        },
+      ]) {
+        await enforceAll([slip])(request()).catch(() => undefined)
+        await new Promise((resolve) => setImmediate(resolve))
+        expect(unhandled.splice(0)).toMatchObject([{ code: 'TOKEN_MISSING' }])
+      }
+    } finally {
+      process.off('unhandledRejection', hear)
+    }
+  })
+
+  test('and so does one that a handler drops while such a dependency runs', async () => {
+    const unhandled: unknown[] = []
+    const hear = (reason: unknown): void => void unhandled.push(reason)
+    process.on('unhandledRejection', hear)
+    try {
+      const refused = enforceAll([async () => undefined])(request())
+      void tokens.accessTokenRequired(request())
+      await expect(refused).rejects.toThrow(TypeError)
       await new Promise((resolve) => setImmediate(resolve))
       expect(unhandled).toMatchObject([{ code: 'TOKEN_MISSING' }])
     } finally {

@@ -17,6 +17,7 @@ import type { NodeRequest } from '../../packages/tokenlib/src/http/node-view.js'
 import { nodeRequestReader } from '../../packages/tokenlib/src/http/request-source.js'
 import { defineStore, type RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
 import type { RevocationKey } from '../../packages/tokenlib/src/revocation/revocation.js'
+import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { trustIssuer } from '../../packages/issuers/src/index.js'
 import { createClock, NOW, SECRET } from '../helpers/manager.js'
@@ -148,6 +149,30 @@ describe('a token that was never seen', () => {
     validate.mockClear()
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
     expect(validate).toHaveBeenCalledTimes(1)
+  })
+
+  test('passes at once when a schema has accepted it, if what that makes cannot change', async () => {
+    const validate = (value: unknown) => ({ value: value as object })
+    const claims = { '~standard': { version: 1, vendor: 'test', validate } } as const
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const tokens = new TokenManager({ config, clock: createClock(), claims })
+    const token = tokens.createAccessToken({ uid: 'ada' })
+    for (const isFast of [false, false, true]) {
+      expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual({ isFast, outcome: 'ok' })
+    }
+  })
+
+  test('is not refused later, or where an expired one will do, for what the fast lane saw', async () => {
+    const { tokens, clock } = createLane()
+    const enforcer = createEnforcer([tokens.accessTokenRequired], nodeRequestReader)
+    const token = tokens.createAccessToken({ uid: 'ada' }, { expiresIn: 60 })
+    clock.seconds = NOW - 1
+    expect(enforcer.passesNow(bearer(token))).toBe(false)
+    clock.seconds = NOW
+    expect((await tokens.verify(token)).sub).toBe('ada')
+    clock.seconds = NOW + 60
+    expect(enforcer.passesNow(bearer(token))).toBe(false)
+    expect(internalsOf(tokens).verifyWithoutRevocation(token, { allowExpired: true }).sub).toBe('ada')
   })
 
   test('is verified anew after the keys were replaced', async () => {
@@ -288,6 +313,20 @@ describe('no authority is remembered', () => {
     expect(asked).toBe(3)
     tokens.setCallbackTokenBlocklist(() => false)
     expect(await ask(tokens.accessTokenRequired, bearer(token))).toEqual(slow('ok'))
+  })
+
+  test('skipRevocation leaves out the store and the callback, and false leaves out neither', async () => {
+    const clock = createClock()
+    const { tokens, create } = createLane({ clock, store: createMemoryStore({ clock }) })
+    const token = await create()
+    const skip = tokens.require({ skipRevocation: true })
+    const check = tokens.require({ skipRevocation: false })
+    expect(await ask(check, bearer(token))).toEqual(PASSES)
+    await tokens.revoke.user('ada')
+    expect(await ask(check, bearer(token))).toEqual(slow('TOKEN_REVOKED'))
+    expect(await ask(skip, bearer(token))).toEqual(PASSES)
+    tokens.setCallbackTokenBlocklist(() => true)
+    expect(await ask(skip, bearer(token))).toEqual(PASSES)
   })
 
   test('a store that is gone: a closed one refuses, whatever it said before', async () => {

@@ -48,6 +48,17 @@ test('random signatures hardly ever take each other\u2019s place', () => {
   expect(tokens.filter((token) => map.get(token) === undefined).length).toBeLessThan(50)
 })
 
+test.each([2, 3, 4, 5])('tokens that differ only %i characters before their end keep their places', (at) => {
+  const map = createRecentTokens<{ name: string }>(10, 'Bearer ')
+  const create = (character: string): string =>
+    [
+      'header.payload.',
+      ...Array.from('ABCDEF', (other, index) => (index === 6 - at ? character : other)),
+    ].join('')
+  for (const name of ['x', 'y']) map.set(create(name), { name })
+  for (const name of ['x', 'y']) expect(map.get(create(name))).toEqual({ name })
+})
+
 describe('tokens that end alike', () => {
   const end = '.0123456789abcdef'
 

@@ -34,6 +34,27 @@ describe('JWT_VERIFIED_CACHE_SIZE', () => {
     }
   })
 
+  test('also if a few others have come in between', async () => {
+    const { tokens, create } = createRemembering(20)
+    const token = create('u')
+    await tokens.verify(token)
+    for (const uid of ['a', 'b', 'c', 'd', 'e']) await tokens.verify(create(uid))
+    const second = await tokens.verify(token)
+    expect(await tokens.verify(token)).toBe(second)
+  })
+
+  test('hardly any token is remembered the first time, however many have come before', async () => {
+    const { tokens, create } = createRemembering(2)
+    for (let at = 0; at < 100; at++) await tokens.verify(create('u'))
+    let remembered = 0
+    for (let at = 0; at < 10; at++) {
+      const token = create('u')
+      if ((await tokens.verify(token)) === (await tokens.verify(token))) remembered++
+    }
+    // One in sixteen looks like one that has come before.
+    expect(remembered).toBeLessThan(8)
+  })
+
   test('no more tokens are remembered than that, the longest unused is forgotten first', async () => {
     const { tokens, create } = createRemembering(2)
     const [a, b, c] = ['a', 'b', 'c'].map((uid) => create(uid)) as [string, string, string]

@@ -51,10 +51,12 @@ async function checkRequest<Value>(
 ): Promise<Value | null> {
   const { observers } = authenticator
   const message = readMessageCheck(authenticator, view)
-  const known = message === null && lane !== null ? passView(lane, view) : null
-  if (known !== null) {
-    if (observers.current !== null) lane?.report(view, known)
-    return known as Value
+  if (message === null && lane !== null) {
+    const known = passView(lane, view)
+    if (known !== null) {
+      lane.report(view, known)
+      return known as Value
+    }
   }
   const verified = await observeCheck(observers, {
     kind: message === null ? 'request' : 'message',

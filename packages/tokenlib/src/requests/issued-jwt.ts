@@ -141,7 +141,7 @@ async function checkIssuedJwt(
   const rules = {
     ...source.rules,
     audience: [options.audience].flat(),
-    requiredClaims: maxAge === undefined ? [] : ['iat'],
+    requiredClaims: [],
     maxAge: maxAge === undefined ? null : parseDuration(maxAge),
     leeway: Math.max(source.rules.leeway, parseDuration(leeway)),
   }

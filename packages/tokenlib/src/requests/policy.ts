@@ -158,7 +158,6 @@ export interface ReadTokenOptions extends Pick<TokenPolicy, 'locations'> {
 
 /** The options of `getTokenFromRequest`, checked. */
 export function parseReadOptions(options: ReadTokenOptions): ReadTokenOptions & ParsedPolicy {
-  if ((options?.type as unknown) === 'any') throw new TypeError('type must be access or refresh')
   const parsed = parsePolicy(options, 'getTokenFromRequest()', READ_KINDS)
   return { ...parsed, type: options.type ?? 'access' }
 }
@@ -196,7 +195,7 @@ const POLICY_KINDS: OptionKinds<RequirePolicy> = {
   optional: ownFlag,
 }
 
-const READ_KINDS = { type: POLICY_KINDS.type, locations: POLICY_KINDS.locations }
+const READ_KINDS = { type: choice(['access', 'refresh']), locations: POLICY_KINDS.locations }
 
 /** Whether a token has the type, the freshness and the scopes that the policy demands, at `now` in epoch milliseconds. */
 export function satisfies(claims: StandardClaims, policy: ParsedPolicy, now: number): boolean {
