@@ -29,6 +29,7 @@ const SMOKE = [
   'test/adapters/nest.test.ts',
   'test/application/{built,fastify}.integration.test.ts',
   'test/browser/example-page.test.ts',
+  'test/simulation/simulation.integration.test.ts',
 ]
 // As integration tests, but slow; or unit tests that compute for long.
 const LONG = ['test/**/*.long.test.ts']

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest'
+import { simulate } from './run-command.js'
+
+// A longer search is `npm run simulate -- --forever`.
+describe('every promise holds', () => {
+  test.each([
+    ['in five hundred short histories', ['--seeds', '500', '--processes', '3', '--seconds', '15']],
+    [
+      'in twenty histories of four minutes',
+      ['--seed', '501', '--seeds', '20', '--processes', '8', '--seconds', '240'],
+    ],
+  ])('%s', { timeout: 600_000 }, async (_, args) => {
+    const { code, output } = await simulate(...args)
+    expect(
+      output
+        .trim()
+        .split('\n')
+        .filter((line) => !line.endsWith('; ok')),
+    ).toEqual([])
+    expect(code).toBe(0)
+  })
+})
+
+test('the same seed has the same history', { timeout: 120_000 }, async () => {
+  const run = async (...seeds: string[]): Promise<string[]> => {
+    const { output } = await simulate(...seeds, '--processes', '6', '--seconds', '90')
+    return Array.from(output.matchAll(/^seed \d+ {2}\w{16}/gm), ([line]) => line)
+  }
+  const [once, again] = await Promise.all([
+    run('--seed', '1', '--seeds', '6'),
+    run('--seed', '4', '--seeds', '3'),
+  ])
+  expect(once).toHaveLength(6)
+  // Whatever ran before it in the same process.
+  expect(again).toEqual(once.slice(3))
+})
+
+// Each has broken a promise once.
+test.each([
+  [
+    'a refresh that was held up by a suspension was sent too late',
+    ['--seed', '36', '--processes', '4', '--seconds', '80'],
+  ],
+  ['a tab that was refused logged the others out', ['--seed', '7', '--processes', '4', '--seconds', '80']],
+])('%s', { timeout: 120_000 }, async (_, args) => {
+  const { code, output } = await simulate(...args)
+  expect(output).toMatch(/; ok\n$/)
+  expect(code).toBe(0)
+})
