@@ -51,7 +51,7 @@ describe('a request is left alone', () => {
   })
 
   test('if a program sends the access token in a header', async () => {
-    const { tokens, pair, jar } = await expire()
+    const { tokens, pair, jar } = await expire({ JWT_REFRESH_TOKEN_LOCATION: ['cookies'] })
     const request = send({ ...jar.headers(), authorization: `Bearer ${pair.accessToken}` })
     expect(await refreshImplicitly(tokens, request)).toBeNull()
   })
