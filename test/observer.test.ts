@@ -145,7 +145,7 @@ describe('every check of a dependency is reported once for each request', () => 
 
 test('each of the other calls that check a token has a kind of its own', async () => {
   const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: ['headers', 'cookies'] })
-  const { read } = record(tokens)
+  const { checks, read } = record(tokens)
   const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   expect(read()).toEqual([])
   await tokens.verify(accessToken)
@@ -160,6 +160,7 @@ test('each of the other calls that check a token has a kind of its own', async (
   const csrf = { 'x-csrf-token': csrfOf(accessToken) }
   await tokens.logout(createRequest({ method: 'POST', cookies, headers: csrf }))
   await tokens.logout(createRequest({ method: 'POST' }))
+  expect(checks.map(({ sub }) => sub)).toEqual(['ada', 'ada', 'ada', null, null, null, null, 'ada', null])
   expect(read()).toEqual([
     'token recipe accepted',
     'inspection recipe accepted',

@@ -1,10 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { implicitRefresh as implicitExpress } from '../../packages/tokenlib/src/frameworks/express.js'
-import { implicitRefresh as implicitFetch } from '../../packages/tokenlib/src/frameworks/fetch.js'
-import { ConfigurationError, refreshImplicitly } from '../../packages/tokenlib/src/index.js'
 import { csrfOf } from '../helpers/requests.js'
-import { createRevocable } from '../helpers/revocable.js'
-import { COOKIES, logIn, TOKEN_COOKIES } from './logged-in.js'
+import { logIn, TOKEN_COOKIES } from './logged-in.js'
 import { PUBLIC, PUBLIC_ROUTES } from './public-routes.js'
 import { REFRESHING } from './refreshing.js'
 
@@ -204,85 +200,4 @@ test('Fastify: a response that is written without the reply carries the cookies 
   clock.seconds += 301
   const response = await fetch(`${app?.url}/raw`, { headers: jar.headers() })
   expect([await response.text(), response.headers.getSetCookie().length]).toEqual(['raw', 3])
-})
-
-describe('refreshImplicitly', () => {
-  const ask = async (describeUser: () => object | null, clientIp = () => '192.0.2.7') => {
-    let isLoggedIn = false
-    const session = await logIn({
-      clientIp,
-      describeUser: () => (isLoggedIn ? describeUser() : {}),
-    })
-    isLoggedIn = true
-    session.clock.seconds += 301
-    const request = new Request('http://localhost/', { headers: session.jar.headers() })
-    return { ...session, request, refreshed: await refreshImplicitly(session.tokens, request) }
-  }
-
-  test('describeUser changes the claims, as in the session routes', async () => {
-    const { tokens, request, refreshed } = await ask(() => ({ claims: { role: 'reader' } }))
-    expect(refreshed?.headers.map(([name]) => name)).toEqual([
-      ...Array(3).fill('set-cookie'),
-      'cache-control',
-    ])
-    expect(await tokens.accessTokenRequired(request)).toMatchObject({ sub: 'ada', role: 'reader' })
-    expect((await tokens.sessions.list('ada'))[0]?.ip).toBe('192.0.2.7')
-  })
-
-  test('for a user who is gone the session ends', async () => {
-    const gone = await ask(() => null)
-    const headers = new Headers()
-    gone.refreshed?.applyTo(headers)
-    expect(headers.getSetCookie().map((cookie) => cookie.includes('Max-Age=0'))).toEqual(Array(3).fill(true))
-    await expect(gone.tokens.accessTokenRequired(gone.request)).rejects.toMatchObject({
-      code: 'TOKEN_MISSING',
-    })
-    expect(await gone.tokens.sessions.list('ada')).toEqual([])
-  })
-
-  test.each<[string, Parameters<typeof logIn>[0], string]>([
-    ['an address that cannot be read', { clientIp: failing('no address', null) }, 'no address'],
-    ['a description that fails', { describeUser: failing('no users', {}) }, 'no users'],
-    [
-      'claims that browsers would drop',
-      { describeUser: () => ({ claims: isBroken ? { text: 'x'.repeat(4000) } : {} }) },
-      'browsers drop',
-    ],
-  ])('%s: nothing is used up', async (_what, manager, message) => {
-    isBroken = false
-    const { tokens, clock, jar } = await logIn(manager)
-    clock.seconds += 301
-    const refresh = () =>
-      refreshImplicitly(tokens, new Request('http://localhost/', { headers: jar.headers() }))
-    isBroken = true
-    await expect(refresh()).rejects.toThrow(message)
-    // Longer than the grace.
-    clock.seconds += 60
-    isBroken = false
-    expect((await refresh())?.headers).toHaveLength(4)
-  })
-})
-
-let isBroken = false
-
-function failing<Value>(message: string, value: Value): () => Value {
-  return () => {
-    if (isBroken) throw new Error(message)
-    return value
-  }
-}
-
-test('cookies that a browser would not send are refused when the middleware is made', () => {
-  for (const fields of [
-    { JWT_REFRESH_COOKIE_PATH: '/auth' },
-    { JWT_ACCESS_COOKIE_PATH: '/application', JWT_REFRESH_COOKIE_PATH: '/app' },
-    { JWT_TOKEN_LOCATION: 'headers' },
-    { JWT_REFRESH_TOKEN_LOCATION: 'headers' },
-  ] as const) {
-    const { tokens } = createRevocable({ ...COOKIES, ...fields })
-    expect(() => implicitExpress(tokens)).toThrow(ConfigurationError)
-    expect(() => implicitFetch(tokens)).toThrow(ConfigurationError)
-  }
-  const { tokens } = createRevocable({ ...COOKIES, JWT_ACCESS_COOKIE_PATH: '/app' })
-  expect(() => implicitExpress(tokens)).not.toThrow()
 })

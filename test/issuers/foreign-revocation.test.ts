@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import {
   TokenConfig,
   TokenManager,
@@ -292,6 +292,14 @@ test('a user whose id is another claim is revoked by that id, and by the sub of 
     expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
     expect(await outcomeOf(tokens.verify(A.sign({ sub: 'pairwise-2', oid: 'user-2' })))).toBe('ok')
   }
+})
+
+test.each(['', 'a:'])('a user of an issuer with the prefix "%s" is written once', async (subjectPrefix) => {
+  const { tokens, store } = createReceiver([A.options({ subjectPrefix })])
+  const revoke = vi.spyOn(store, 'revoke')
+  await tokens.revoke.user('ada', a)
+  const key = toRevocationKey('user', 'ada', A.issuer)
+  expect(revoke.mock.calls.map(([entries]) => entries)).toEqual([[expect.objectContaining(key)]])
 })
 
 test('no user of ours can have an id that begins with the prefix of an issuer', async () => {

@@ -250,6 +250,13 @@ describe('a pair', () => {
     expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
   })
 
+  test('whose signature fails without a store rejects with the error of the signer', async () => {
+    const { publicKey } = keyPairFor('ES256')
+    const sign = () => Promise.reject(new Error('offline'))
+    const { tokens } = createKeyManager([{ algorithm: 'ES256', publicKey, sign }])
+    expect(await outcomeOf(tokens.sessions.open(ada))).toBe('KEYS_UNAVAILABLE')
+  })
+
   test('whose signature and store both fail rejects with the error of the signer', async () => {
     const { tokens, store, failFrom } = createFlapping()
     failFrom(0)

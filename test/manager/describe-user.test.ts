@@ -1,11 +1,16 @@
 import { describe, expect, test, vi } from 'vitest'
 import {
   ConfigurationError,
+  isTokenError,
+  type OpenSessionOptions,
+  TokenExpiredError,
   type TokenManager,
   type UserDescription,
 } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { NOW, openToken } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf, toPair } from '../helpers/revocable.js'
+import { signClaims } from '../helpers/sign-claims.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const readPayload = async (tokens: TokenManager, token: string) => tokens.verify(token)
@@ -71,6 +76,63 @@ describe('what describeUser returns is in both tokens', () => {
   })
 })
 
+describe('what describeUser leaves out stays as the call asked for it', () => {
+  test('the audience of both tokens, or of one', async () => {
+    const { tokens } = createRevocable({}, { describeUser: () => ({}) })
+    const audiencesOf = async (options: OpenSessionOptions) => {
+      const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' }, options)
+      return [openToken(accessToken).claims['aud'], openToken(refreshToken).claims['aud']]
+    }
+    expect(await audiencesOf({ audience: 'app' })).toEqual(['app', 'app'])
+    expect(await audiencesOf({ access: { audience: 'api' } })).toEqual(['api', undefined])
+    expect(await audiencesOf({ audience: 'app', access: { audience: 'api' } })).toEqual(['api', 'app'])
+  })
+
+  test('the scopes of one token', async () => {
+    const { tokens } = createRevocable({}, { describeUser: () => ({}) })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, { access: { scopes: ['read'] } })
+    expect((await readPayload(tokens, accessToken)).scopes).toEqual(['read'])
+  })
+
+  test('freshness', async () => {
+    const { tokens } = createRevocable({}, { describeUser: () => ({ access: { expiresIn: '1m' } }) })
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, { access: { fresh: true } })
+    expect((await readPayload(tokens, accessToken)).fresh).toBe(true)
+  })
+})
+
+test('the audience of a description replaces that of the call, of one token too', async () => {
+  const { tokens } = createRevocable({}, { describeUser: () => ({ audience: 'app' }) })
+  const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, { access: { audience: 'api' } })
+  expect(openToken(accessToken).claims['aud']).toBe('app')
+})
+
+test('scopes that are not a list are refused, and describeUser gets none', async () => {
+  const describeUser = vi.fn(() => ({}))
+  const { tokens } = createRevocable({}, { describeUser })
+  await expect(tokens.sessions.open({ uid: 'ada' }, { scopes: 7 as never })).rejects.toThrow(TypeError)
+  expect(describeUser).toHaveBeenCalledExactlyOnceWith('ada', { reason: 'login', claims: {}, scopes: [] })
+})
+
+describe('a describeUser that throws', () => {
+  test('an error rejects as it is', async () => {
+    const error = new RangeError('on purpose')
+    const { tokens } = createRevocable({}, { describeUser: () => Promise.reject(error) })
+    await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toBe(error)
+  })
+
+  test.each([
+    ['a token error', new TokenExpiredError(NOW)],
+    ['a text', 'on purpose'],
+  ])('%s is wrapped: it must not look like a refusal of the token of the request', async (_what, cause) => {
+    const { tokens } = createRevocable({}, { describeUser: () => Promise.reject(cause) })
+    const error: unknown = await tokens.sessions.open({ uid: 'ada' }).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(Error)
+    expect(isTokenError(error)).toBe(false)
+    expect((error as Error).cause).toBe(cause)
+  })
+})
+
 test.each(['claims', 'scopes', 'audience'])('%s that is undefined keeps no rights', async (member) => {
   let description: UserDescription = { scopes: ['admin'] }
   const { tokens } = createRevocable({}, { describeUser: () => description })
@@ -120,10 +182,14 @@ describe('null', () => {
     const revoked = vi.fn()
     tokens.on('revoked', revoked)
     const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
+    const { sid } = openToken(accessToken).claims
     description = null
-    expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('SUBJECT_NOT_FOUND')
+    const refreshing = tokens.sessions.refresh(refreshToken, { userAgent: 'Test/1' })
+    expect(await outcomeOf(refreshing)).toBe('SUBJECT_NOT_FOUND')
     expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
-    expect(revoked).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ kind: 'session', sub: 'ada' }))
+    const facts = { kind: 'session', id: sid, sub: 'ada', reason: 'requested', issuer: null }
+    const origin = { actor: null, note: null, ip: null, userAgent: 'Test/1' }
+    expect(revoked).toHaveBeenCalledExactlyOnceWith({ ...facts, ...origin })
   })
 
   test('issues nothing while the store is down, and the token is as good as before', async () => {
@@ -174,6 +240,28 @@ test('a description that never comes uses nothing up', async () => {
   describeUser.mockReturnValueOnce(never)
   void tokens.sessions.refresh(refreshToken)
   expect(await outcomeOf(tokens.sessions.refresh(refreshToken))).toBe('ok')
+})
+
+test.each(['access', 'refresh'])('an unknown option of %s is refused by name', async (member) => {
+  const { tokens } = createRevocable({}, { describeUser: () => ({ [member]: { expires: '1m' } }) })
+  await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(
+    `Unknown option "expires" of ${member} of describeUser`,
+  )
+})
+
+test('claims that are not an object are refused', async () => {
+  const { tokens } = createRevocable({}, { describeUser: () => ({ claims: ['admin'] }) as object })
+  await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(TypeError)
+})
+
+test('a refresh token that belongs to no session is refused before anybody is described', async () => {
+  const describeUser = vi.fn(() => null)
+  const { tokens } = createRevocable({}, { describeUser })
+  const claims = { sub: 'ada', type: 'refresh', jti: 'x', iat: NOW, exp: NOW + 60 }
+  for (const part of [{}, { gen: 1 }, { sid: 'abc' }]) {
+    expect(await outcomeOf(tokens.sessions.refresh(signClaims({ ...claims, ...part })))).toBe('TOKEN_INVALID')
+  }
+  expect(describeUser).not.toHaveBeenCalled()
 })
 
 test('a claim beside the claims is refused, and told where it goes', async () => {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { FOREVER } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createClock, createManager, NOW, SECRET, withBearer } from '../helpers/manager.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
@@ -206,6 +207,13 @@ test('revoke.key ends what the key signs, before and after', async () => {
   expect(await store.lookup([{ kind: 'key', id: old.keys.current ?? '' }])).toEqual([FOREVER])
 })
 
+test('revoke.key revokes that key and nothing else', async () => {
+  const { tokens, store } = createRevocable()
+  await tokens.revoke.key('k')
+  const { entries } = await store.feed(null, { waitMs: 0 })
+  expect(entries.map(({ kind, id }) => [kind, id])).toEqual([['key', 'k']])
+})
+
 test('revoke.key ends tokens of the key whose header names no key', async () => {
   const { tokens, clock } = createRevocable()
   const token = await new SignJWT({ sub: 'ada', type: 'access' })
@@ -361,6 +369,9 @@ describe('mistakes of the program', () => {
     ['revoke.key', (tokens: TokenManager) => tokens.revoke.key('x')],
     ['revoke.all', (tokens: TokenManager) => tokens.revoke.all()],
     ['logout', (tokens: TokenManager) => tokens.logout({ jti: 'x' })],
+    ['logout', (tokens: TokenManager) => tokens.logout(withBearer('x'))],
+    ['sessions.get', (tokens: TokenManager) => tokens.sessions.get('x')],
+    ['sessions.end', (tokens: TokenManager) => tokens.sessions.end('x', 'y')],
     ['sessions.list', (tokens: TokenManager) => tokens.sessions.list('x')],
     ['sessions.endOthers', (tokens: TokenManager) => tokens.sessions.endOthers({ sub: 'x', sid: 'y' })],
     ['sessions.refresh', (tokens: TokenManager) => tokens.sessions.refresh('x')],
@@ -368,6 +379,18 @@ describe('mistakes of the program', () => {
     const { tokens } = createManager()
     await expect(call(tokens)).rejects.toMatchObject({ code: 'CONFIGURATION_INVALID' })
     await expect(call(tokens)).rejects.toThrow(new RegExp(`^${name} needs a store`))
+  })
+
+  test('deferUnless is not for what has to wait for the store', async () => {
+    const clock = createClock()
+    const store = replicate(createMemoryStore({ clock }))
+    const { tokens } = createRevocable({}, { clock, store })
+    onTestFinished(() => tokens.close())
+    const deferUnless = [{ kind: 'token', id: 'x' }] as const
+    await expect(tokens.revoke.user('ada', { deferUnless, everywhere: true })).rejects.toThrow(TypeError)
+    const payload = { sub: 'ada', sid: 'x' }
+    await expect(tokens.sessions.endOthers(payload, { deferUnless })).rejects.toThrow(TypeError)
+    expect(await outcomeOf(tokens.revoke.user('ada', { deferUnless }))).toBe('ok')
   })
 
   test('what is no store is refused at construction', () => {

@@ -244,6 +244,27 @@ describe('a mistake in a call is told by name', () => {
       () => tokens.sessions.refresh('a.b.c', { acces: {} } as never),
       'Unknown option "acces" of sessions.refresh(); did you mean "access"?',
     ],
+    [
+      'no refresh token',
+      () => tokens.sessions.refresh(null as never),
+      'sessions.refresh() takes a request or a refresh token. If the last refresh returned refreshToken: null, keep using the previous token',
+    ],
+    [
+      'an option of a revocation',
+      () => tokens.revoke.all({ actors: 'x' } as never),
+      'Unknown option "actors" of revoke.all(); did you mean "actor"?',
+    ],
+    [
+      'an option of a failed login',
+      async () => tokens.sessions.reportFailedLogin({ reasons: 'user' } as never),
+      'Unknown option "reasons" of reportFailedLogin(); did you mean "reason"?',
+    ],
+    ['the user whose session ends', () => tokens.sessions.end('s', ''), 'uid must be a non-empty string'],
+    [
+      'the payload of a token that belongs to no session',
+      () => tokens.revoke.session({}),
+      'The token belongs to no session: revoke the token instead',
+    ],
     ['an actor', () => tokens.revoke.all({ actor: 7 as never }), 'actor must be a string'],
     [
       'the issuer of a session that the store keeps',

@@ -192,6 +192,21 @@ describe('sessions.get', () => {
   })
 })
 
+test('sessions.end ends one session of the user, and no session of somebody else', async () => {
+  const { tokens } = createRevocable()
+  const open = async (uid: string) => {
+    const { accessToken } = await tokens.sessions.open({ uid })
+    return { accessToken, id: (await tokens.verify(accessToken)).sid as string }
+  }
+  const [mine, other, hers] = [await open('ada'), await open('ada'), await open('grace')]
+  expect(await tokens.sessions.end(hers.id, 'ada')).toBe(false)
+  expect(await tokens.sessions.end('unknown', 'ada')).toBe(false)
+  expect(await tokens.sessions.end(mine.id, 'ada')).toBe(true)
+  expect(await outcomeOf(tokens.verify(mine.accessToken))).toBe('TOKEN_REVOKED')
+  for (const { accessToken } of [other, hers]) expect(await outcomeOf(tokens.verify(accessToken))).toBe('ok')
+  expect(await tokens.sessions.end(mine.id, 'ada')).toBe(false)
+})
+
 test('a session can be revoked by its id while the store cannot tell whose it is', async () => {
   const { tokens: opener, store, clock } = createRevocable()
   const { accessToken } = await opener.sessions.open({ uid: 'ada' })

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { RequestSource, TokenConfigOptions, TokenEvents } from '../../packages/tokenlib/src/index.js'
-import { createManager, SECRET, withBearer } from '../helpers/manager.js'
-import { createRequest, csrfOf } from '../helpers/requests.js'
+import { createForeign, createReceiver } from '../helpers/foreign.js'
+import { createManager, createTimedClock, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
+import { createJsonRequest, createRequest, csrfOf } from '../helpers/requests.js'
 import { createRevocable, outcomeOf } from '../helpers/revocable.js'
+import { signClaims } from '../helpers/sign-claims.js'
 
 async function logIn(options: TokenConfigOptions = {}) {
   const { tokens, clock, store } = createRevocable({ JWT_TOKEN_LOCATION: ['cookies', 'headers'], ...options })
@@ -62,6 +64,57 @@ describe('whatever token of the session is there ends it', () => {
     const token = tokens.createAccessToken({ uid: 'ada' })
     expect((await tokens.logout(withBearer(token)))?.sub).toBe('ada')
     expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('a refresh token in the header where only access tokens are expected', async () => {
+    const { tokens, pair, isOver } = await logIn({
+      JWT_TOKEN_LOCATION: ['headers'],
+      JWT_REFRESH_TOKEN_LOCATION: ['cookies'],
+    })
+    expect((await tokens.logout(withBearer(pair.refreshToken)))?.type).toBe('refresh')
+    expect(await isOver()).toBe(true)
+  })
+
+  test('two tokens of no session, both of them', async () => {
+    const { tokens } = await logIn()
+    const [one, other] = [tokens.createAccessToken({ uid: 'ada' }), tokens.createAccessToken({ uid: 'ada' })]
+    const headers = { authorization: `Bearer ${one}`, 'x-csrf-token': csrfOf(other) }
+    await tokens.logout(createRequest({ method: 'POST', cookies: { access_token_cookie: other }, headers }))
+    for (const token of [one, other]) expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+  })
+
+  test('a cookie whose CSRF value is in a field of a form', async () => {
+    const { tokens, csrf, access, isOver } = await logIn({ JWT_CSRF_CHECK_FORM: true })
+    const post = (fields: Record<string, string>) =>
+      createRequest({ method: 'POST', cookies: access, body: new URLSearchParams(fields) })
+    expect(await outcomeOf(tokens.logout(post({})))).toBe('CSRF_MISSING')
+    expect((await tokens.logout(post({ csrf_token: csrf })))?.sub).toBe('ada')
+    expect(await isOver()).toBe(true)
+  })
+
+  test('a cookie of a page of a listed origin', async () => {
+    const { tokens, csrf, access, isOver } = await logIn({ JWT_CSRF_ORIGINS: ['https://app.example'] })
+    const from = (origin: string) =>
+      createRequest({ method: 'POST', cookies: access, headers: { origin, 'x-csrf-token': csrf } })
+    expect(await outcomeOf(tokens.logout(from('https://evil.example')))).toBe('CSRF_MISMATCH')
+    expect((await tokens.logout(from('https://app.example')))?.sub).toBe('ada')
+    expect(await isOver()).toBe(true)
+  })
+
+  test('the cookies in a view, which has the names of headers in lower case', async () => {
+    const { tokens, csrf, access, isOver } = await logIn()
+    const headers: Record<string, string> = {
+      cookie: `access_token_cookie=${access.access_token_cookie}`,
+      'x-csrf-token': csrf,
+    }
+    const view = {
+      method: 'POST',
+      url: '/',
+      header: (name: string) => headers[name] ?? null,
+      body: async () => undefined,
+    }
+    expect((await tokens.logout(view))?.sub).toBe('ada')
+    expect(await isOver()).toBe(true)
   })
 
   test('a bad access cookie beside a good refresh cookie', async () => {
@@ -187,6 +240,49 @@ describe('nobody else can log a user out', () => {
     expect(await outcomeOf(bearer.logout(from({ 'sec-fetch-site': 'cross-site' })))).toBe('ok')
   })
 
+  test('a request without tokens: pages of the same site and programs may, wherever cookies are used', async () => {
+    const from = (headers: Record<string, string>) => createRequest({ method: 'POST', headers })
+    for (const locations of [
+      { JWT_TOKEN_LOCATION: ['cookies'], JWT_REFRESH_TOKEN_LOCATION: ['headers'] },
+      { JWT_TOKEN_LOCATION: ['headers'], JWT_REFRESH_TOKEN_LOCATION: ['cookies'] },
+    ] as const) {
+      const { tokens } = await logIn(locations)
+      expect(await outcomeOf(tokens.logout(from({ 'sec-fetch-site': 'cross-site' })))).toBe('CSRF_MISMATCH')
+      expect(await outcomeOf(tokens.logout(from({ 'sec-fetch-site': 'same-site' })))).toBe('ok')
+      expect(await outcomeOf(tokens.logout(from({ origin: 'https://www.example' })))).toBe('ok')
+    }
+  })
+
+  test('a link of another site with a token in the query is refused, a bearer token is not', async () => {
+    const { tokens, pair, isOver } = await logIn({ JWT_TOKEN_LOCATION: ['query', 'cookies', 'headers'] })
+    const headers = { 'sec-fetch-site': 'cross-site' }
+    const path = `/?token=${pair.accessToken}`
+    expect(await outcomeOf(tokens.logout(createRequest({ path, headers })))).toBe('CSRF_MISMATCH')
+    expect(await isOver()).toBe(false)
+    const authorization = `Bearer ${pair.accessToken}`
+    expect(await outcomeOf(tokens.logout(createRequest({ headers: { ...headers, authorization } })))).toBe(
+      'ok',
+    )
+    expect(await isOver()).toBe(true)
+  })
+
+  test('a token of the session in the query does not replace the CSRF value of its cookie', async () => {
+    const { tokens, pair, access, isOver } = await logIn({ JWT_TOKEN_LOCATION: ['query', 'cookies'] })
+    const request = createRequest({ path: `/?token=${pair.accessToken}`, cookies: access })
+    expect(await outcomeOf(tokens.logout(request))).toBe('CSRF_MISSING')
+    expect(await isOver()).toBe(false)
+  })
+
+  test('a token under the name of the other type in a body does not count', async () => {
+    const { tokens, pair, isOver } = await logIn({ JWT_TOKEN_LOCATION: ['json'] })
+    const { accessToken, refreshToken } = pair
+    const swapped = createJsonRequest({ access_token: refreshToken, refresh_token: accessToken })
+    expect(await tokens.logout(swapped)).toBeNull()
+    expect(await isOver()).toBe(false)
+    expect((await tokens.logout(createJsonRequest({ access_token: accessToken })))?.sub).toBe('ada')
+    expect(await isOver()).toBe(true)
+  })
+
   test("an attacker's own token in the query does not speak for the victim's cookies", async () => {
     const { tokens, access, isOver } = await logIn({ JWT_TOKEN_LOCATION: ['query', 'cookies'] })
     const path = `/?token=${tokens.createAccessToken({ uid: 'mallory' })}`
@@ -198,10 +294,10 @@ describe('nobody else can log a user out', () => {
 
   test('a refusal is told to those who listen', async () => {
     const { tokens, post, access } = await logIn()
-    const codes: string[] = []
-    tokens.on('rejected', ({ code }) => codes.push(code))
+    const rejected: TokenEvents['rejected'][] = []
+    tokens.on('rejected', (event) => rejected.push(event))
     await outcomeOf(tokens.logout(post(access)))
-    expect(codes).toEqual(['CSRF_MISSING'])
+    expect(rejected).toMatchObject([{ code: 'CSRF_MISSING', sub: 'ada', userAgent: 'Test/1' }])
   })
 
   test('the cookies of two sessions need the CSRF values of both', async () => {
@@ -214,10 +310,61 @@ describe('nobody else can log a user out', () => {
     expect(await isOver()).toBe(false)
   })
 
+  test('the CSRF value of one cookie of a session is enough for the other', async () => {
+    const { tokens, post, csrf, pair, refresh, isOver } = await logIn()
+    // As of a version that gave each token its own value.
+    const access = signClaims({ ...openToken(pair.accessToken).claims, csrf: 'own' })
+    expect((await tokens.logout(post({ access_token_cookie: access, ...refresh }, csrf)))?.sub).toBe('ada')
+    expect(await isOver()).toBe(true)
+  })
+
+  test('tokens of no session that have no id do not speak for each other', async () => {
+    const { tokens, loggedOut } = await logIn()
+    const sign = (sub: string) => signClaims({ sub, type: 'access', csrf: sub, exp: NOW + 60 })
+    const cookie = `access_token_cookie=${sign('ada')}; access_token_cookie=${sign('mallory')}`
+    const headers = { cookie, 'x-csrf-token': 'mallory' }
+    expect(await outcomeOf(tokens.logout(createRequest({ method: 'POST', headers })))).toBe('CSRF_MISMATCH')
+    expect(loggedOut).toEqual([])
+  })
+
   test('a token in the cookie of the other type does not count', async () => {
     const { tokens, post, csrf, pair, isOver } = await logIn()
     expect(await tokens.logout(post({ access_token_cookie: pair.refreshToken }, csrf))).toBeNull()
     expect(await isOver()).toBe(false)
+  })
+})
+
+test('a body that cannot be read is not a log-out', async () => {
+  const { tokens } = await logIn({ JWT_TOKEN_LOCATION: ['json'] })
+  const view = {
+    method: 'POST',
+    url: '/',
+    header: (name: string) => (name === 'content-type' ? 'application/json' : null),
+    body: () => Promise.reject(new Error('socket hang up')),
+  }
+  await expect(tokens.logout(view)).rejects.toThrow('socket hang up')
+})
+
+describe('a token of an issuer', () => {
+  const issuer = createForeign('https://idp.example')
+  const withEndpoint = (fetch: () => Promise<Response>) =>
+    issuer.options({ keys: { jwksUri: 'https://idp.example/keys', fetch } })
+
+  test('whose key is not published is nothing to log out', async () => {
+    const { tokens } = createReceiver([withEndpoint(async () => Response.json({ keys: [issuer.jwk] }))])
+    const forged = createForeign('https://idp.example', { kid: 'key-2' }).sign()
+    expect(await tokens.logout(withBearer(forged))).toBeNull()
+  })
+
+  test('whose keys cannot be loaded is an outage, and those who listen know the client', async () => {
+    const clock = createTimedClock()
+    const { tokens } = createReceiver([withEndpoint(() => Promise.reject(new Error('offline')))], { clock })
+    const rejected: TokenEvents['rejected'][] = []
+    tokens.on('rejected', (event) => rejected.push(event))
+    const headers = { authorization: `Bearer ${issuer.sign()}`, 'user-agent': 'Test/1' }
+    const loggingOut = clock.runUntil(tokens.logout(createRequest({ headers })))
+    expect(await outcomeOf(loggingOut)).toBe('KEYS_UNAVAILABLE')
+    expect(rejected).toMatchObject([{ code: 'KEYS_UNAVAILABLE', userAgent: 'Test/1' }])
   })
 })
 
@@ -241,13 +388,15 @@ describe('a request is told apart from a payload', () => {
         body: async () => undefined,
       }),
     ],
-  ])('%s with properties that other middleware has set', async (_kind, toRequest) => {
+  ])('%s with properties that other middleware has set', async (kind, toRequest) => {
     const { tokens, isOver } = await logIn()
     const victim = await tokens.verify((await tokens.sessions.open({ uid: 'grace' })).accessToken)
     const { sid, jti, sub } = victim
     // What a cookie says, for example: nothing about it is verified.
     const request = Object.assign(toRequest({}), { sid, jti, sub })
     expect(await tokens.logout(request)).toBeNull()
+    // A Node request is a plain object: only if it is not frozen, it is known by its method and URL.
+    if (kind !== 'a Node request') expect(await tokens.logout(Object.freeze(request))).toBeNull()
     expect(await tokens.sessions.get(sid as string)).not.toBeNull()
     expect(await isOver()).toBe(false)
   })
@@ -255,11 +404,30 @@ describe('a request is told apart from a payload', () => {
   test.each([
     { headers: { 'x-a': 'b' }, header: 'c' },
     { headers: { 'x-a': 'b' }, method: 'POST', url: '/' },
-  ])('a payload with the claims %o', async (claims) => {
+  ])('a verified payload with the claims %o', async (claims) => {
     const { tokens } = await logIn()
     const { accessToken } = await tokens.sessions.open({ uid: 'ada', ...claims })
     expect(await tokens.logout(await tokens.verify(accessToken))).toHaveProperty('position')
     expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+  })
+
+  test.each([
+    { method: 'POST', url: '/' },
+    { headers: { 'x-a': 'b' }, method: 'POST' },
+    { headers: { 'x-a': 'b' }, url: '/' },
+  ])('a payload that the application has copied, with the claims %o', async (claims) => {
+    const { tokens } = await logIn()
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada', ...claims })
+    const payload = { ...(await tokens.verify(accessToken)) }
+    expect(await tokens.logout(payload)).toHaveProperty('position')
+    expect(await outcomeOf(tokens.verify(accessToken))).toBe('TOKEN_REVOKED')
+  })
+
+  test('an object with nothing but headers is a request', async () => {
+    const { tokens, pair, isOver } = await logIn()
+    const request = { headers: { authorization: `Bearer ${pair.accessToken}` } }
+    expect(await tokens.logout(request)).toMatchObject({ sub: 'ada' })
+    expect(await isOver()).toBe(true)
   })
 
   test('a payload without an id and with such a claim is refused, like any other without one', async () => {

@@ -134,7 +134,7 @@ function toCookieHeader(header: string, setCookies: readonly string[]): string {
   const kept = header
     .split(';')
     .map((pair) => pair.trim())
-    .filter((pair) => pair !== '' && !changed.has(pair.split('=', 1)[0]?.trim() ?? ''))
+    .filter((pair) => pair !== '' && !changed.has((pair.split('=', 1)[0] as string).trim()))
   const added = [...changed].filter(([, value]) => value !== '').map(([name, value]) => `${name}=${value}`)
   return [...kept, ...added].join('; ')
 }

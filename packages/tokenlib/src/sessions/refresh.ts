@@ -3,6 +3,7 @@ import { type TokenPayload, extraClaims } from '../tokens/payload.js'
 import { RevokedTokenError, SubjectNotFoundError } from '../errors.js'
 import { kindOf, type OptionKinds, parseOptions } from '../options.js'
 import { settleQuietly } from '../runtime.js'
+import type { RequestToken } from '../http/read-token.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import { requireSessions, requireStore } from '../revocation/connect-store.js'
 import { CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
@@ -85,10 +86,10 @@ async function rotatePair(
   }
 
   const view = typeof source === 'string' ? undefined : toRequestView(source)
-  const found = view === undefined ? null : await findToken(authenticator, view, policy)
-  const token = found === null ? (source as string) : found.token
-  const origin = view === undefined || found === null ? null : { view, found }
-  const verified = await authenticateToken(authenticator, token, policy, origin)
+  // `findToken` returns `null` only for an optional policy.
+  const origin = view && { view, found: (await findToken(authenticator, view, policy)) as RequestToken }
+  const token = origin?.found.token ?? (source as string)
+  const verified = await authenticateToken(authenticator, token, policy, origin ?? null)
 
   // Pages keep this value and may send it with any token of the session. With a new value, requests of every tab that read
   // the old one just before the refresh would be refused.

@@ -153,11 +153,9 @@ export function createTokenMaker({ settings, store, now, emit, random }: TokenMa
     emit('issued', () => ({ type, sub, jti, sid: session?.sid ?? null, expiresAt }))
   }
 
-  const signAsync = async (tokens: readonly UnsignedToken[]): Promise<readonly string[]> => {
-    const signed = await Promise.all(
-      tokens.map(({ key, signingInput }) => signCompactAsync(key, signingInput)),
-    )
-    tokens.forEach(report)
+  const signOne = async (token: UnsignedToken): Promise<string> => {
+    const signed = await sign(token)
+    report(token)
     return signed
   }
 
@@ -181,18 +179,18 @@ export function createTokenMaker({ settings, store, now, emit, random }: TokenMa
     },
     async createTokenAsync(type, input, options = {}) {
       assertOptions('createToken()', options, TOKEN_OPTIONS)
-      const [token = ''] = await signAsync([prepare(type, input, options, null)])
-      return token
+      return signOne(prepare(type, input, options, null))
     },
     startSession: () => ({ sid: createTimedId(toStart(now()), random) }),
     async signPair(input, options, session) {
-      const [accessToken = '', refreshToken = ''] = await signAsync(preparePair(input, options, session))
+      const [access, refresh] = preparePair(input, options, session)
+      const [accessToken, refreshToken] = await Promise.all([sign(access), sign(refresh)])
+      report(access)
+      report(refresh)
       return { accessToken, refreshToken, tokenType: 'bearer' }
     },
     async signAccess(input, { access, refresh: _refresh, ...shared }, session) {
-      const [accessToken = ''] = await signAsync([
-        prepare('access', input, mergeOptions(shared, access), session),
-      ])
+      const accessToken = await signOne(prepare('access', input, mergeOptions(shared, access), session))
       return { accessToken, refreshToken: null, tokenType: 'bearer' }
     },
     async assertSignerAvailable(length) {
@@ -221,6 +219,10 @@ interface UnsignedToken {
   readonly key: SigningKey
   readonly claims: Record<string, unknown>
   readonly signingInput: string
+}
+
+function sign({ key, signingInput }: UnsignedToken): Promise<string> {
+  return signCompactAsync(key, signingInput)
 }
 
 const LONGEST_LINEAGE = { generation: Number.MAX_SAFE_INTEGER, parent: 'x'.repeat(22), issuedAt: FOREVER }
