@@ -124,6 +124,14 @@ export function createBrowser(
     tabs.splice(tabs.indexOf(tab), 1)
   }
 
+  // The user wants it, whether or not the request arrives.
+  const logOut = (client: TokenClient, session: string): void => {
+    const target = { kind: 'session', id: session } as const
+    const asked = { application: machine.name, life: 0, t0: timeline.now(), t1: Infinity, result: 'asked' }
+    recorder.event({ ...asked, op: 'revoke', target, isEverywhere: false })
+    ignore(client.logOut())
+  }
+
   const ignore = (answer: Promise<unknown>): void => void answer.catch(() => undefined)
 
   return {
@@ -141,7 +149,7 @@ export function createBrowser(
         if (tab.session === null)
           return ignore(client.session().then((found) => found ?? client.logIn({ name: user })))
         const dice = random.next()
-        if (dice < 0.02) return ignore(client.logOut())
+        if (dice < 0.02) return logOut(client, tab.session)
         if (dice < 0.05) return closeTab(tab)
         ignore(client.fetch(`${ORIGIN}/notes`, dice < 0.3 ? { method: 'POST', body: 'milk' } : {}))
       })

@@ -37,6 +37,7 @@ export interface Violation {
 export interface CheckerOptions {
   readonly boundMs: number
   readonly graceMs: number
+  readonly sessionLifetimeMs: number
   /** The longest that anything lives, after its creation. */
   readonly longestLifetimeMs: number
   /** How much faster or slower than the world a clock may run. */
@@ -84,6 +85,8 @@ interface Session {
   readonly t1: number
   /** Whether anybody but its owner has used it. */
   isStolen: boolean
+  /** The keys that have signed its refresh tokens. */
+  readonly kids: Set<string>
   /** Refresh tokens that somebody has sent, with or without an answer. */
   readonly sent: Set<string>
   /** What each refresh token was exchanged for, and when. */
@@ -102,10 +105,11 @@ const RESTORE_MS = 2000
 const MAX_TIMERS = 200
 // Production: synchronise the clocks of all machines to within a second.
 const CLOCKS_AGREE_MS = 1000
+const MAX_CLOCK_ERROR_MS = 60_000
 
 /** Nothing has happened yet. */
 export function createChecker(options: CheckerOptions): Checker {
-  const { boundMs, graceMs, longestLifetimeMs, drift, isQuiet } = options
+  const { boundMs, graceMs, sessionLifetimeMs, longestLifetimeMs, drift, isQuiet } = options
   const violations: Violation[] = []
   const exceptions = new Map<Exception, number>()
   const faults: Fault[] = []
@@ -275,6 +279,7 @@ export function createChecker(options: CheckerOptions): Checker {
     if (session === undefined) return
     if (party === 'thief') session.isStolen = true
     session.sent.add(token.jti)
+    session.kids.add(token.kid)
     if (result === 'asked') return
     const { parents, head } = session
     if (isDead(session, token.jti, t0)) checkDead(event, session)
@@ -318,8 +323,12 @@ export function createChecker(options: CheckerOptions): Checker {
 
   const checkBrowser = (event: Event & { op: 'loggedOut' }): void => {
     const session = sessions.get(event.session)
-    const token = { jti: '', sid: event.session, user: session?.user ?? '', kid: '', exp: 0 }
-    if (session !== undefined && !session.isStolen && !findCause(token, event.t1)) checkLogout(event, session)
+    // Its end, by whatever clock.
+    if (session === undefined || event.t1 > session.t0 + sessionLifetimeMs - MAX_CLOCK_ERROR_MS) return
+    const hasCause = ['', ...session.kids].some((kid) =>
+      findCause({ jti: '', sid: event.session, user: session.user, kid, exp: 0 }, event.t1),
+    )
+    if (!session.isStolen && !hasCause) checkLogout(event, session)
   }
 
   const noteRevocation = (
@@ -358,6 +367,7 @@ export function createChecker(options: CheckerOptions): Checker {
           t1: event.t1,
           isStolen: false,
           sent: new Set(),
+          kids: new Set(),
           parents: new Map(),
           head: null,
           mayHaveEnded: false,

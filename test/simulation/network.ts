@@ -78,12 +78,17 @@ export function createLink(
           after(drawDelay(), () => client.deliver(settle))
         }
 
-        const arrive = (): void => {
+        const arrive = (isRepeated: boolean): void => {
           if (!peer.isUp()) return fail(REFUSED, drawDelay())
           const slowness = peer.readSlownessMs()
           if (slowness === null) return fail(BROKEN, KEEP_ALIVE_MS)
           after(slowness, () => {
             if (!peer.isUp()) return fail(BROKEN, drawDelay())
+            // The server has done it, the answer is lost, and the client sends the same request again.
+            if (!isRepeated && random.chance(duplication)) {
+              void run().catch(() => undefined)
+              return after(2 * drawDelay(), () => arrive(true))
+            }
             run().then(
               (value) => answer(() => resolve(value)),
               (error: unknown) => answer(() => reject(error)),
@@ -92,8 +97,7 @@ export function createLink(
         }
 
         if (disturbance === 'cut' || disturbance === 'half-open' || random.chance(loss)) return lose()
-        after(drawDelay(), arrive)
-        if (random.chance(duplication)) after(drawDelay(), arrive)
+        after(drawDelay(), () => arrive(false))
       }),
   }
 }

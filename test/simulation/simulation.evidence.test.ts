@@ -34,16 +34,3 @@ test('the same seed has the same history', { timeout: 120_000 }, async () => {
   // Whatever ran before it in the same process.
   expect(again).toEqual(once.slice(3))
 })
-
-// Each has broken a promise once.
-test.each([
-  [
-    'a refresh that was held up by a suspension was sent too late',
-    ['--seed', '36', '--processes', '4', '--seconds', '80'],
-  ],
-  ['a tab that was refused logged the others out', ['--seed', '7', '--processes', '4', '--seconds', '80']],
-])('%s', { timeout: 120_000 }, async (_, args) => {
-  const { code, output } = await simulate(...args)
-  expect(output).toMatch(/; ok\n$/)
-  expect(code).toBe(0)
-})

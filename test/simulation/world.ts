@@ -80,6 +80,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const checker = createChecker({
     boundMs: settings.boundMs,
     graceMs: settings.graceMs,
+    sessionLifetimeMs: settings.sessionLifetimeMs,
     longestLifetimeMs: settings.sessionLifetimeMs + 600_000,
     drift: 2 * MAX_DRIFT,
     isQuiet,

@@ -11,9 +11,9 @@ let reject = () => {}
 process.on('unhandledRejection', (error) => reject(error))
 process.on('uncaughtException', (error) => reject(error))
 
-process.on('message', async (id) => {
+process.on('message', (id) => {
   stryker.activeMutant = id
-  process.send(await search())
+  void search().then((result) => process.send(result))
 })
 process.send('ready')
 
@@ -29,7 +29,7 @@ async function search() {
       const { violations } = await Promise.race([world, broken])
       if (violations.length > 0) return { seeds: seed, by: violations[0].promised }
     } catch (error) {
-      return { seeds: seed, by: `throws: ${String(error).slice(0, 80)}` }
+      return { seeds: seed, by: `the process fails: ${String(error).slice(0, 80)}` }
     }
   }
   return { seeds: null, by: null }
