@@ -41,13 +41,15 @@ test('a refusal of the session before does not end the one that another tab has 
 
   // The other tab asks for the session that has ended, and hears of that late.
   const { reached, release } = hold(plan, 'POST /auth/refresh')
-  const asked = openTab().session()
+  const other = openTab()
+  const asked = other.session()
   await reached
   const { id } = await client.logIn(ADA)
   release()
-  await expect(asked).resolves.toMatchObject({ id })
+  await expect(asked).resolves.toBeNull()
   deliver()
 
+  await expect(other.session()).resolves.toMatchObject({ id })
   expect(loggedOut).not.toHaveBeenCalled()
   await expect(client.session()).resolves.toMatchObject({ id })
 })

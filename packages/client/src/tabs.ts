@@ -7,7 +7,8 @@ export type Change = 'loggedIn' | 'refreshed'
 /** What a tab tells the others. */
 export interface TabMessage<Claims> {
   readonly name: Change | 'loggedOut'
-  readonly session?: TokenSession<Claims>
+  /** The new one, or the one that has ended, if the tab knows it. */
+  readonly session?: TokenSession<Claims> | null | undefined
   /** Of the session that has ended: all of its tokens have this value. */
   readonly csrf?: string | null | undefined
 }

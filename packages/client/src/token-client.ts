@@ -64,20 +64,19 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 
   // The CSRF value stays: cookies of this session that come back late are not those of a new one. Those of a session that
   // this tab did not know are no news: a page that reloads itself at `loggedOut` would never stop.
-  const end = (): void => {
+  const end = (csrf = readCsrf()): void => {
     const known = session
     epoch++
     session = null
-    sessionCsrf ??= readCsrf()
+    sessionCsrf ??= csrf
     accessToken = refreshToken = undefined
     if (known !== undefined) emit('loggedOut', undefined)
   }
 
-  // The session of this CSRF value is over. If there is another value by now, another tab has logged in.
-  const endEverywhere = (csrf = readCsrf()): void => {
-    if (csrf !== (readCsrf() ?? csrf)) return
-    channel?.postMessage({ name: 'loggedOut', csrf })
-    end()
+  // Where this tab does not know the session, its CSRF value tells the others which one: they may have a new one by now.
+  const endEverywhere = (csrf = readCsrf(), ended = session): void => {
+    channel?.postMessage({ name: 'loggedOut', session: ended, csrf })
+    end(csrf)
   }
 
   const accept = (answer: Answer, given: Change): Session => {
@@ -93,7 +92,8 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const routes = !isBearer && location && toRoute('').href
   let channel = joinTabs<Claims>(routes, ({ name, session: other, csrf }) => {
     if (name === 'loggedOut') {
-      if (session !== null && (csrf ?? sessionCsrf) === (sessionCsrf ?? csrf)) end()
+      const isOurs = other ? isKnown(other) : !csrf || csrf === (sessionCsrf ?? readCsrf())
+      if (session !== null && isOurs) end()
     } else if (other && (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken)) {
       // Where access tokens are in memory, each tab has its own: only a log-in concerns all of them.
       accessToken = undefined
@@ -257,13 +257,15 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     // Waits only for a log-in.
     logOut: () =>
       callAfter([entering], async () => {
+        const [ended, csrf] = [session, readCsrf()]
         const started = ++epoch
         session = null
-        sessionCsrf ??= readCsrf()
+        sessionCsrf ??= csrf
         try {
           await call('POST', 'logout', undefined, {})
         } finally {
-          if (epoch === started) endEverywhere(sessionCsrf)
+          // Unless another tab has logged in meanwhile.
+          if (epoch === started) endEverywhere(csrf, ended)
         }
       }),
     logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
