@@ -77,10 +77,12 @@ export async function authenticateToken(
   const { settings, verifier } = authenticator
   let verified: VerifiedToken | undefined
   try {
+    const startedAt = authenticator.now()
+    const needsKeys = policy.isInspection === true || verifier.needsKeys(token, startedAt)
     // The caller of an introspection does not retry.
-    const isLoaded = policy.isInspection === true
-    if (isLoaded) await verifier.loadCertainKeys(token, authenticator.now())
-    verified = await loadAndVerify(authenticator, token, { isLoaded })
+    if (policy.isInspection === true) await verifier.loadCertainKeys(token, startedAt)
+    else if (needsKeys) await verifier.loadKeys(token)
+    verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys })
     // Read the clock again: the token may have expired while the keys were loaded.
     const now = authenticator.now()
     const { payload } = verified
@@ -136,14 +138,15 @@ function assertOneSession(
   if (values.length > MAX_COOKIE_VALUES || values.some(isOther)) throw new SessionMismatchError()
 }
 
-/** A token that has passed the standard checks. Missing keys are loaded, unless the caller has done that: `isLoaded`. */
-export async function loadAndVerify(
+/**
+ * A token whose keys were looked for before, and with `isLoaded` loaded.
+ *
+ * If they were not, the cool-down for a missing key may have ended since then: they are loaded now.
+ */
+export async function verifyLoaded(
   { verifier, now }: Authenticator,
   token: string,
-  {
-    isLoaded = false,
-    allowExpired = false,
-  }: { readonly isLoaded?: boolean; readonly allowExpired?: boolean },
+  { isLoaded, allowExpired = false }: { readonly isLoaded: boolean; readonly allowExpired?: boolean },
 ): Promise<VerifiedToken> {
   try {
     return verifier.verify(token, now(), allowExpired, isLoaded)

@@ -8,11 +8,11 @@ import {
   assertUnrevoked,
   type Authenticator,
   authenticateToken,
-  loadAndVerify,
   nameScopes,
   type RejectionFacts,
   reportingRejection,
   reportRejection,
+  verifyLoaded,
 } from '../requests/authenticate.js'
 import { setMessageCheck } from '../requests/check-request.js'
 import { observeCheck } from '../requests/observe-check.js'
@@ -168,7 +168,11 @@ export async function recheckToken(
   const { token, location } = upgrade.token
   const followed = readAccepted(upgrade)?.followed ?? null
   const check = async (): Promise<void> => {
-    const verified = await loadAndVerify(authenticator, token, { allowExpired: followed !== null })
+    const { verifier } = authenticator
+    const needsKeys = verifier.needsKeys(token, authenticator.now())
+    if (needsKeys) await verifier.loadKeys(token)
+    const allowExpired = followed !== null
+    const verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys, allowExpired })
     // Read the clock after the keys were loaded: the token may have expired since.
     const now = authenticator.now()
     followed?.assertWatched(now)
