@@ -29,4 +29,4 @@ export const SUPERSEDED_PAUSE_MS = 1000
 export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_/
 
 /** What a log-in says after which the CSRF cookie cannot be read: nothing would work, and nothing else would say why. */
-export const COOKIES_MISSING = 'no csrfCookie: use https'
+export const COOKIES_MISSING = 'csrfCookie: use https'

@@ -94,7 +94,7 @@ export function addDefaults(options: object, defaults: Readonly<Record<string, u
 
 /** Throws `TypeError` for an option that is unknown or invalid. */
 export function assertOption(name: string, isValid: unknown): void {
-  if (!isValid) throw new TypeError(`Invalid option ${name}`)
+  if (!isValid) throw new TypeError(`Invalid ${name}`)
 }
 
 function readPageCookie(name: string): string | null {

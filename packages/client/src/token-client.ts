@@ -64,19 +64,19 @@ export function createTokenClient<Claims = Record<string, unknown>>(
 
   // The CSRF value stays: cookies of this session that come back late are not those of a new one. Those of a session that
   // this tab did not know are no news: a page that reloads itself at `loggedOut` would never stop.
-  const end = (csrf = readCsrf()): void => {
+  const end = (): void => {
     const known = session
     epoch++
     session = null
-    sessionCsrf ??= csrf
+    sessionCsrf ??= readCsrf()
     accessToken = refreshToken = undefined
     if (known !== undefined) emit('loggedOut', undefined)
   }
 
   // Where this tab does not know the session, its CSRF value tells the others which one: they may have a new one by now.
-  const endEverywhere = (csrf = readCsrf(), ended = session): void => {
+  const endEverywhere = (csrf?: string | null, ended = session): void => {
     channel?.postMessage({ name: 'loggedOut', session: ended, csrf })
-    end(csrf)
+    end()
   }
 
   const accept = (answer: Answer, given: Change): Session => {
@@ -92,7 +92,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const routes = !isBearer && location && toRoute('').href
   let channel = joinTabs<Claims>(routes, ({ name, session: other, csrf }) => {
     if (name === 'loggedOut') {
-      const isOurs = other ? isKnown(other) : !csrf || csrf === (sessionCsrf ?? readCsrf())
+      const isOurs = other ? isKnown(other) : sessionCsrf === (csrf ?? sessionCsrf)
       if (session !== null && isOurs) end()
     } else if (other && (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken)) {
       // Where access tokens are in memory, each tab has its own: only a log-in concerns all of them.
@@ -257,15 +257,15 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     // Waits only for a log-in.
     logOut: () =>
       callAfter([entering], async () => {
-        const [ended, csrf] = [session, readCsrf()]
+        const ended = session
         const started = ++epoch
         session = null
-        sessionCsrf ??= csrf
+        sessionCsrf ??= readCsrf()
         try {
           await call('POST', 'logout', undefined, {})
         } finally {
           // Unless another tab has logged in meanwhile.
-          if (epoch === started) endEverywhere(csrf, ended)
+          if (epoch === started) endEverywhere(null, ended)
         }
       }),
     logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
