@@ -92,7 +92,6 @@ export default defineConfig(({ mode }) => {
         }),
         createProject('smoke', { include: SMOKE }),
         createProject('integration', {
-          ...WAITING,
           include: INTEGRATION,
           exclude: [...SMOKE, ...LONG, ...EVIDENCE],
         }),
