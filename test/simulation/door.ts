@@ -47,10 +47,10 @@ export function createDoor(
       const received = code === 'ok' ? (issued === null ? token.jti : readFacts(issued).jti) : null
       recorder.event({ ...event, op: 'refresh', token, party: 'owner', received })
     }
-    // A login ends the session that the cookies belong to.
-    const endsSession = route === 'POST /auth/logout' || route === 'POST /auth/login'
+    // A login ends the session of the cookies too, but only if their token is valid by this clock.
+    const [isLogout, isLogin] = [route === 'POST /auth/logout', route === 'POST /auth/login']
     const known = access ?? refresh
-    if (endsSession && known !== null && (code === 'ok' || code === 'asked')) {
+    if (known !== null && ((isLogout && code === 'ok') || ((isLogout || isLogin) && code === 'asked'))) {
       const target = { kind: 'session', id: readFacts(known).sid } as const
       recorder.event({ ...event, op: 'revoke', target, isEverywhere: false })
     }
