@@ -23,7 +23,8 @@ const INTEGRATION = [
   'test/stores/{postgres,redis,sqlite}*.test.ts',
   'test/**/*.integration.test.ts',
 ]
-// The integration tests of `npm test`: each store with one client, two frameworks, the build and a browser.
+// The integration tests of `npm test`: each store with one client, two frameworks, the build, a browser and a few seeds
+// of the simulation.
 const SMOKE = [
   'test/stores/{postgres,redis,sqlite}.test.ts',
   'test/adapters/nest.test.ts',

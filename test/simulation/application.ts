@@ -33,7 +33,8 @@ export interface Application extends Place {
   /** `refresh` is `null` if the token that was sent is still to be used. */
   refresh(token: Held, party: Party): Promise<{ readonly code: string; readonly tokens: Partial<Tokens> }>
   revoke(target: Target, isEverywhere?: boolean): Promise<string>
-  countSessions(user: string): Promise<void>
+  /** Lists the sessions of a user, who may have `limit` of them. */
+  countSessions(user: string, limit: number): Promise<void>
   reportHealth(): Promise<void>
   setKeys(keys: readonly OwnKey[]): void
   /** Answers a request of a browser: the session routes, and one guarded route. */
@@ -167,10 +168,10 @@ export function createApplication(options: ApplicationOptions): Application {
       })
       return code
     },
-    async countSessions(user) {
+    async countSessions(user, limit) {
       await record(
         () => manager.sessions.list(user, { limit: 1000 }),
-        (event, list) => recorder.event({ ...event, op: 'list', user, count: list?.length ?? 0 }),
+        (event, list) => recorder.event({ ...event, op: 'list', user, limit, count: list?.length ?? 0 }),
       )
     },
     async reportHealth() {

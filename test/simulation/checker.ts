@@ -342,6 +342,12 @@ export function createChecker(options: CheckerOptions): Checker {
     alive.push(t0)
   }
 
+  const checkLimit = (event: Event & { op: 'list' }): void => {
+    // Sessions that had ended are back with the rest of an older state.
+    if (losses.some(({ t0 }) => t0 <= event.t1)) return grant('lost session')
+    report('limit', event, `${event.count} sessions, ${event.limit} are allowed`)
+  }
+
   const checkGrowth = (event: Event & { op: 'health' }): void => {
     while ((alive[0] ?? Infinity) < event.t1 - longestLifetimeMs) alive.shift()
     const most = alive.length + sessionsOf.size + 100
@@ -384,6 +390,7 @@ export function createChecker(options: CheckerOptions): Checker {
       if (event.op === 'loggedOut') checkBrowser(event)
       if (event.op === 'revoke') noteRevocation(event, event.target, event.isEverywhere)
       if (event.op === 'health') checkGrowth(event)
+      if (event.op === 'list' && event.count > event.limit) checkLimit(event)
     },
   }
 }

@@ -53,7 +53,12 @@ export type Event =
   /** A browser believes that its session is over. */
   | (Operation & { readonly op: 'loggedOut'; readonly session: string })
   /** How many sessions a user has. */
-  | (Operation & { readonly op: 'list'; readonly user: string; readonly count: number })
+  | (Operation & {
+      readonly op: 'list'
+      readonly user: string
+      readonly count: number
+      readonly limit: number
+    })
   /** The health of an application. */
   | (Operation & { readonly op: 'health'; readonly entries: number; readonly timers: number })
 

@@ -1,5 +1,4 @@
-// Requests and responses of the world. Those of Node 20 copy a body through a message port, which takes real time, and each
-// version of Node needs another number of turns to read one.
+// Requests and responses of the world, so that no history depends on how many turns a version of Node takes to read a body.
 
 interface MessageInit {
   readonly method?: string

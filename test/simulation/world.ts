@@ -363,9 +363,10 @@ function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder
     const application = findHost()?.application
     if (application == null) return
     void runIn(application, () => application.reportHealth())
-    if (settings.maxSessions === null) return
+    const { maxSessions } = settings
+    if (maxSessions === null) return
     const { user } = random.pick(people)
-    void runIn(application, () => application.countSessions(user))
+    void runIn(application, () => application.countSessions(user, maxSessions))
   })
 
   return {

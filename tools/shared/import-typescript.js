@@ -18,6 +18,18 @@ export async function importTypeScript(path) {
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1))
 
   const outfile = join(folder, 'bundle.mjs')
+  await bundleTypeScript(path, outfile)
+  return import(pathToFileURL(outfile).href)
+}
+
+/**
+ * Bundles a TypeScript file of this repository for Node; packages are imported as they are.
+ *
+ * @param {string} path From the folder of the repository.
+ * @param {string} outfile
+ * @param {import('esbuild').Plugin[]} plugins
+ */
+export async function bundleTypeScript(path, outfile, plugins = []) {
   await build({
     entryPoints: [join(root, path)],
     outfile,
@@ -26,6 +38,6 @@ export async function importTypeScript(path) {
     platform: 'node',
     format: 'esm',
     logLevel: 'error',
+    plugins,
   })
-  return import(pathToFileURL(outfile).href)
 }

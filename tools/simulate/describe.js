@@ -14,16 +14,15 @@ export function describeOutcome(
 }
 
 /** The first violation of each promise, and how many there are. */
-export function describeViolation(_options, { violations }) {
-  const byPromise = Map.groupBy?.(violations, ({ promised }) => promised) ?? groupByPromise(violations)
-  return [...byPromise].map(([promised, [first, ...others]]) => {
+export function describeViolations({ violations }) {
+  return [...groupByPromise(violations)].map(([promised, [first, ...others]]) => {
     const { application, life, op, result } = first.event
     const more = others.length > 0 ? `, and ${others.length} more` : ''
     return `  ${promised}: at ${(first.at / 1000).toFixed(3)} s, ${op} ${result} of ${application} (start ${life + 1}): ${first.reason}${more}`
   })
 }
 
-// Node 20 has no `Map.groupBy`.
+// Not by `Map.groupBy`, which Node 20 does not have.
 function groupByPromise(violations) {
   const groups = new Map()
   for (const violation of violations) {

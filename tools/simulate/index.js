@@ -3,7 +3,7 @@
 //                     [--faults <number>,…] [--print] [--forever]
 import { parseArgs } from 'node:util'
 import { importTypeScript } from '../shared/import-typescript.js'
-import { describeOutcome, describeViolation } from './describe.js'
+import { describeOutcome, describeViolations } from './describe.js'
 
 const { values } = parseArgs({
   options: {
@@ -42,7 +42,7 @@ for (let seed = first; seed < first + seeds; seed++) {
   console.log(describeOutcome(options, outcome, (performance.now() - startedAt) / 1000))
   if (outcome.violations.length === 0) continue
   failed++
-  for (const line of describeViolation(options, outcome)) console.log(line)
+  for (const line of describeViolations(outcome)) console.log(line)
   if (faults !== undefined) continue
   const fewest = await shrinkFaults(options, outcome)
   console.log(

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { commonTokens } from '@stryker-mutator/api/plugin'
 import { createInstrumenter } from '@stryker-mutator/instrumenter'
-import { build } from 'esbuild'
 import { createInjector } from 'typed-inject'
 import { strykerPlugins } from '../mutation/ignore-error-texts.js'
+import { bundleTypeScript } from '../shared/import-typescript.js'
 import { root } from '../shared/root.js'
 
 /**
@@ -33,24 +33,14 @@ export async function bundleVariants(files, outfile) {
     plugins: null,
   })
   const contents = new Map(instrumented.map(({ name, content }) => [name, content]))
-  await build({
-    entryPoints: [join(root, 'test/simulation/main.ts')],
-    outfile,
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    logLevel: 'error',
-    plugins: [
-      {
-        name: 'variants',
-        setup({ onLoad }) {
-          onLoad({ filter: /\.ts$/ }, ({ path }) =>
-            contents.has(path) ? { contents: contents.get(path), loader: 'ts' } : undefined,
-          )
-        },
-      },
-    ],
-  })
+  const plugin = {
+    name: 'variants',
+    setup({ onLoad }) {
+      onLoad({ filter: /\.ts$/ }, ({ path }) =>
+        contents.has(path) ? { contents: contents.get(path), loader: 'ts' } : undefined,
+      )
+    },
+  }
+  await bundleTypeScript('test/simulation/main.ts', outfile, [plugin])
   return mutants
 }

@@ -209,7 +209,7 @@ async function assertOwnRequest(
   reading: ReadingRules,
 ): Promise<void> {
   if (genuine.every(({ found }) => found.location === 'query')) assertNotCrossSite(view, reading)
-  const proved = new Set<string | null>()
+  const proved = new Set<string>()
   const refused: { readonly session: string | null; readonly error: unknown }[] = []
   for (const { found, claims, session } of genuine.filter((token) => token.found.location === 'cookies')) {
     try {
@@ -220,7 +220,7 @@ async function assertOwnRequest(
     }
   }
   for (const { session, error } of refused) {
-    if (!proved.has(session)) throw error as Error
+    if (session === null || !proved.has(session)) throw error as Error
   }
 }
 
