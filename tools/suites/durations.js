@@ -1,5 +1,5 @@
-// Runs commands, and writes how long each took into the table of CONTRIBUTING.md.
-// node tools/suites/durations.js [command…]   without a command, all of the table
+// Runs .ci/run, and writes how long it and its steps took into the table of CONTRIBUTING.md.
+// node tools/suites/durations.js
 import { spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
@@ -10,52 +10,52 @@ import { formatTable, MARKERS, readTable } from './table.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = `${root}CONTRIBUTING.md`
 
-const { rows } = readTable(readFileSync(page, 'utf8'))
-const chosen = process.argv.slice(2)
-const unknown = chosen.filter((command) => !rows.some((row) => row.command === command))
-if (unknown.length > 0) {
-  console.error(`The table has no ${unknown.join(', no ')}`)
-  process.exit(2)
-}
+const [load] = loadavg()
+const where = `${availableParallelism()} cores, Node ${process.versions.node.split('.')[0]}, load ${load.toFixed(1)}`
+const output = await run('bash', ['.ci/run'])
 
+const text = readFileSync(page, 'utf8')
+const { rows } = readTable(text)
 for (const row of rows) {
-  if (chosen.length > 0 && !chosen.includes(row.command)) continue
-  const load = loadavg()[0]
-  const { seconds, code, output } = await time(row.command)
-  if (code !== 0) {
-    console.error(`${row.command} failed after ${seconds} s: nothing is written\n${output.slice(-5000)}`)
-    process.exit(1)
-  }
-  const place = `${availableParallelism()} cores, Node ${process.versions.node.split('.')[0]}, load ${load.toFixed(1)}`
-  Object.assign(row, { took: formatDuration(seconds), tests: countTests(output), where: place })
-  console.log(`${row.command}: ${row.took}, ${row.where}`)
-  // After each, so that what was measured stays if a later one fails.
-  const text = readFileSync(page, 'utf8')
-  const [start, end] = MARKERS.map((marker) => text.indexOf(marker))
-  writeFileSync(page, `${text.slice(0, start)}${MARKERS[0]}\n\n${formatTable(rows)}\n\n${text.slice(end)}`)
+  const { printed, seconds } = findStep(row.command)
+  Object.assign(row, { took: formatDuration(seconds), tests: countTests(printed), where })
 }
+const [start, end] = MARKERS.map((marker) => text.indexOf(marker))
+writeFileSync(page, `${text.slice(0, start)}${MARKERS[0]}\n\n${formatTable(rows)}\n\n${text.slice(end)}`)
 
-function time(command) {
-  const startedAt = performance.now()
-  const child = spawn(command, { cwd: root, shell: true, stdio: ['ignore', 'pipe', 'pipe'] })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => (output += text))
-  }
+/** What a command prints, which is shown as well. If it fails, nothing is written. */
+function run(command, args) {
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] })
+  let all = ''
+  child.stdout.setEncoding('utf8').on('data', (data) => {
+    all += data
+    process.stdout.write(data)
+  })
   return new Promise((resolve) => {
     child.on('close', (code) => {
-      resolve({ code, output, seconds: Math.ceil((performance.now() - startedAt) / 1000) })
+      if (code !== 0) process.exit(1)
+      resolve(stripVTControlCharacters(all))
     })
   })
+}
+
+/** What a step printed, and how long it took; the whole run has no first line. */
+function findStep(command) {
+  const last = `\n== ${command}: `
+  const end = output.indexOf(last)
+  if (end === -1) throw new Error(`.ci/run has no step ${command}`)
+  const start = output.indexOf(`\n== ${command}\n`)
+  return {
+    printed: start === -1 ? '' : output.slice(start, end),
+    seconds: Number.parseInt(output.slice(end + last.length), 10),
+  }
 }
 
 function formatDuration(seconds) {
   return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** The number of passed tests, of all runs of vitest together. */
-function countTests(output) {
-  const plain = stripVTControlCharacters(output)
-  const counts = [...plain.matchAll(/^\s*Tests\s+(\d+) passed/gm)].map(([, count]) => Number(count))
-  return counts.length === 0 ? '' : counts.reduce((sum, count) => sum + count, 0).toLocaleString('en')
+function countTests(printed) {
+  const [, count] = /^\s*Tests\s+(\d+) passed/m.exec(printed) ?? []
+  return count === undefined ? '' : Number(count).toLocaleString('en')
 }
