@@ -19,11 +19,12 @@ describe.skipIf(absence !== null)('published secrets', () => {
     expect(new Set(secrets).size).toBe(103_782)
   })
 
-  // Half a minute of one core, when it has one to itself.
-  test('none of them is taken', { timeout: 600_000 }, () => {
-    const { cases, passed, unexplained } = runWeakSecrets(FOLDER)
+  // `node tools/evidence/vectors.js` tries all of them.
+  test('none of the long ones is taken, and none of every tenth of the others', () => {
+    const { cases, passed, unexplained } = runWeakSecrets(FOLDER, { every: 10 })
     expect(unexplained).toEqual([])
-    expect([cases, passed]).toEqual([103_979, 103_979])
+    expect(passed).toBe(cases)
+    expect(cases).toBeGreaterThan(12_000)
   })
 })
 

@@ -11,14 +11,17 @@ const FILE = 'weak-secrets/jwt.secrets.list'
 /**
  * The secrets that others have published, as signing secrets: none may be taken.
  *
- * The id of a case is the number of its line. HS256 asks for the fewest bytes, so what it refuses all refuse.
+ * The id of a case is the number of its line. HS256 asks for the fewest bytes, so what it refuses all refuse. All of
+ * them take half a minute; `every` leaves out most of those that are too short anyway.
  */
-export function runWeakSecrets(folder: string): CorpusResult {
-  const results = readSecrets(folder).map((secret, index) => ({
+export function runWeakSecrets(folder: string, { every = 1 } = {}): CorpusResult {
+  const lines = readSecrets(folder).map((secret, index) => ({ secret, index }))
+  const chosen = lines.filter(({ secret, index }) => !isShort(secret) || index % every === 0)
+  const results = chosen.map(({ secret, index }) => ({
     id: String(index + 1),
     label: 'refused' as const,
     answer: toOneAnswer(
-      Buffer.byteLength(secret) < 32
+      isShort(secret)
         ? [answerKeys(() => createKeyRing({ ...NO_KEYS, JWT_ALGORITHM: 'HS256', JWT_SECRET_KEY: secret }))]
         : [
             // Long enough to be taken for a good one: those are asked of the whole library too.
@@ -37,3 +40,5 @@ export function readSecrets(folder: string): string[] {
   if (lines.pop() !== '') throw new Error(`${FILE} does not end with a line end`)
   return lines
 }
+
+const isShort = (secret: string): boolean => Buffer.byteLength(secret) < 32
