@@ -5,7 +5,7 @@ import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 import { NOW, openToken } from '../helpers/manager.js'
 import { createKeyManager } from '../helpers/own-keys.js'
 
-const ROTATIONS = 20
+const ROTATIONS = 10
 const PERIOD_MS = 500
 const STEP_MS = 100
 const LIFETIME_SECONDS = 1

@@ -13,7 +13,7 @@ import { createFolder, type DatabaseFolder } from '../stores/sqlite-fixture.js'
 // Stores in this process do their work between two turns of the event loop. Whatever a user has in thousands must be
 // done in steps, or no other request is answered until the last one. Turns are counted here; benchmarks/event-loop.js
 // measures how long they are.
-const SESSIONS = 3000
+const SESSIONS = 2000
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 

@@ -1,4 +1,4 @@
-import { checkPrimeSync, createPrivateKey, createPublicKey, type KeyObject, randomBytes } from 'node:crypto'
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 
 /** Arithmetic modulo n: base to the power of exponent. */
 export function power(base: bigint, exponent: bigint, modulus: bigint): bigint {
@@ -23,35 +23,21 @@ export function toInteger(bytes: Uint8Array): bigint {
 
 /**
  * A 2048-bit RSA key as Infineon's chips made them (ROCA, CVE-2017-15361): each prime is k·M + (65537^a mod M), where M
- * is the product of the first 126 primes. Only k and a are chosen at random, which is far too little.
+ * is the product of the first 126 primes. A chip chooses k and a at random; these two pairs are known to give primes.
  */
 export function createRocaKey(): { readonly privateKey: KeyObject; readonly publicKey: KeyObject } {
   const product = firstPrimes(126).reduce((all, prime) => all * prime, 1n)
-  for (;;) {
-    const p = createRocaPrime(product)
-    const q = createRocaPrime(product)
-    const jwk = toPrivateJwk(p, q)
-    if (jwk === null) continue
-    const privateKey = createPrivateKey({ key: jwk, format: 'jwk' })
-    return { privateKey, publicKey: createPublicKey(privateKey) }
-  }
-}
-
-function createRocaPrime(product: bigint): bigint {
-  for (;;) {
-    const start = power(65_537n, toInteger(randomBytes(8)), product)
-    // The two highest bits are set, so that the product of two primes has 2048 bits.
-    const least = (3n << 1022n) / product + 1n
-    const room = (1n << 1024n) / product - least - 1n
-    const candidate = (least + (toInteger(randomBytes(16)) % room)) * product + start
-    if (checkPrimeSync(candidate, { checks: 10 })) return candidate
-  }
+  // From here on the two highest bits are set, so that the product of two primes has 2048 bits.
+  const least = (3n << 1022n) / product + 1n
+  const toPrime = (k: bigint, a: bigint): bigint => (least + k) * product + power(65_537n, a, product)
+  const jwk = toPrivateJwk(toPrime(60n, 1001n), toPrime(280n, 1002n))
+  const privateKey = createPrivateKey({ key: jwk, format: 'jwk' })
+  return { privateKey, publicKey: createPublicKey(privateKey) }
 }
 
 function toPrivateJwk(p: bigint, q: bigint) {
   const e = 65_537n
   const phi = (p - 1n) * (q - 1n)
-  if (p === q || phi % e === 0n) return null
   const d = inverse(e, phi)
   const members = { n: p * q, e, d, p, q, dp: d % (p - 1n), dq: d % (q - 1n), qi: inverse(q, p) }
   const encoded = Object.entries(members).map(([name, value]) => [name, toBytes(value).toString('base64url')])
