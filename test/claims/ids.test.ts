@@ -2,9 +2,13 @@ import { expect, test } from 'vitest'
 import {
   createId,
   createTimedId,
+  idWords,
+  readIdHead,
+  readIdTail,
   readTimedId,
   readTokenStart,
   systemRandom,
+  toId,
   toTimedId,
 } from '../../packages/tokenlib/src/tokens/ids.js'
 import { NOW } from '../helpers/manager.js'
@@ -38,6 +42,32 @@ test.each(['', 'short', 'x'.repeat(21), 'x'.repeat(23), '!'.repeat(22), `${'A'.r
   '%j is no timed id',
   (id) => expect(readTimedId(id)).toBeNull(),
 )
+
+test.each(['00'.repeat(16), 'ff'.repeat(16), '00112233445566778899aabbccddeeff'])(
+  'the id of the bytes %s is read as four words, which make the same id',
+  (hex) => {
+    const bytes = Buffer.from(hex, 'hex')
+    const id = bytes.toString('base64url')
+    expect([readIdHead(id), readIdTail(id)]).toEqual([true, true])
+    expect([...idWords]).toEqual([0, 4, 8, 12].map((at) => bytes.readInt32BE(at)))
+    const [w0 = 0, w1 = 0, w2 = 0, w3 = 0] = idWords
+    expect(toId(w0, w1, w2, w3)).toBe(id)
+  },
+)
+
+test('no half of an id is read from a text of another length', () => {
+  for (const text of ['', 'A'.repeat(21), 'A'.repeat(23)]) {
+    expect([readIdHead(text), readIdTail(text)]).toEqual([false, false])
+  }
+})
+
+test('a character that is not a base64url digit spoils the half that it is in', () => {
+  for (let at = 0; at < 22; at++) {
+    const text = `${'A'.repeat(at)}+${'A'.repeat(21 - at)}`
+    // Both halves have some bits of digit 10.
+    expect([readIdHead(text), readIdTail(text)], `digit ${at}`).toEqual([at > 10, at < 10])
+  }
+})
 
 const ours = { jti: idAt(ms), iat: NOW }
 
