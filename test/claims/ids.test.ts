@@ -11,7 +11,9 @@ import {
   toId,
   toTimedId,
 } from '../../packages/tokenlib/src/tokens/ids.js'
-import { NOW } from '../helpers/manager.js'
+import { resolveSettings } from '../../packages/tokenlib/src/config/settings.js'
+import { TokenConfig } from '../../packages/tokenlib/src/index.js'
+import { NOW, SECRET } from '../helpers/manager.js'
 
 const ms = NOW * 1000
 const idAt = (at: number) => createTimedId(at, systemRandom)
@@ -90,6 +92,21 @@ test.each([
   ['before everything, where there is nothing', {}, 0],
 ])('a token starts with %s', (_what, claims, start) => {
   expect(readTokenStart(claims)).toBe(start)
+})
+
+test.each([
+  ['its exp', { ...ours, exp: NOW + 60 }, ms + 60_000],
+  ['nothing, without an exp', ours, null],
+  // It counts as started in 1970.
+  ['nothing, without an iat to count from', { exp: NOW + 60 }, null],
+])('the life of an own token ends with %s', (_, claims, end) => {
+  const { sources } = resolveSettings(new TokenConfig({ JWT_SECRET_KEY: SECRET }), {
+    schema: null,
+    issuers: [],
+    emit: () => undefined,
+  })
+  const payload = { sub: 'ada', type: 'access', ...claims } as const
+  expect(sources.own.lifeOf(payload)).toEqual({ start: 'iat' in claims ? ms : 0, end })
 })
 
 test('of foreign ids of the same shape next to none is taken for ours', () => {
