@@ -128,6 +128,12 @@ describe('the one spelling of a token', () => {
     expect(toCanonical(high)).toBe(low)
   })
 
+  test('is the one it has, if its algorithm is no text', () => {
+    const [, payload, signature] = high.split('.')
+    const token = `${encode({ alg: ['ES256'] })}.${payload}.${signature}`
+    expect(createCanonicalizer(sources, 8192)(token)).toBe(token)
+  })
+
   test('is not looked for in what is too long to be a token', async () => {
     const toCanonical = createCanonicalizer(sources, 8192)
     const huge = `${'A'.repeat(2 ** 20)}.e30.${high.slice(high.lastIndexOf('.') + 1)}`

@@ -346,7 +346,7 @@ describe('CryptoKey', () => {
       usages: ['verify'],
     }
     expect(() => build([{ ...ES256, publicKey: foreign }])).toThrow(
-      naming('ConfigurationError', 'keys[0].publicKey'),
+      naming('ConfigurationError', 'keys[0].publicKey', 'CryptoKey'),
     )
   })
 
