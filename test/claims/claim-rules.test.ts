@@ -5,6 +5,8 @@ import {
   assertClaims,
   type ClaimRules,
   isCurrent,
+  readEnd,
+  readMissingClaim,
   type StandardClaims,
 } from '../../packages/tokenlib/src/tokens/payload.js'
 import {
@@ -208,6 +210,17 @@ describe('required claims', () => {
     )
   })
 
+  test('one that is undefined counts as missing', () => {
+    expect(readMissingClaim({ tenant: undefined }, ['tenant'])).toBe('tenant')
+    expect(readMissingClaim({ tenant: 'a' }, ['tenant'])).toBeNull()
+  })
+
+  test('the error names the missing claim, and not iat, which nobody demands', () => {
+    expect(() => check({}, { requiredClaims: ['tenant'] })).toThrow(
+      new TokenDecodeError('Token claim "tenant" is missing'),
+    )
+  })
+
   test('null counts as missing; other values that are false do not', () => {
     expect(verify('tenant', { tenant: null })).toThrow(expect.objectContaining({ code: 'TOKEN_INVALID' }))
     for (const tenant of [0, '', false]) expect(verify('tenant', { tenant })).not.toThrow()
@@ -269,6 +282,18 @@ describe('the age of a token', () => {
       expect.objectContaining({ code: 'TOKEN_INVALID', message: expect.stringContaining('"iat"') as string }),
     )
   })
+})
+
+test.each<[what: string, claims: Partial<StandardClaims>, maxAge: number | null, end: number | null]>([
+  ['its exp', { iat: NOW, exp: NOW + 60 }, null, NOW + 70],
+  ['its greatest age, if that is earlier', { iat: NOW, exp: NOW + 60 }, 30, NOW + 40],
+  ['its exp, if that is earlier', { iat: NOW, exp: NOW + 60 }, 90, NOW + 70],
+  ['its greatest age alone', { iat: NOW }, 30, NOW + 40],
+  ['its exp, without an iat to count from', { exp: NOW + 60 }, 30, NOW + 70],
+  ['nothing', { iat: NOW }, null, null],
+  ['nothing, without any date', {}, 30, null],
+])('a token ends with %s, and the leeway', (_, claims, maxAge, end) => {
+  expect(readEnd({ sub: 'u', type: 'access', ...claims }, { ...RULES, maxAge })).toBe(end)
 })
 
 // As another issuer with the same secret would sign it.

@@ -2,12 +2,18 @@ import { expect, test } from 'vitest'
 import {
   createId,
   createTimedId,
+  idWords,
+  readIdHead,
+  readIdTail,
   readTimedId,
   readTokenStart,
   systemRandom,
+  toId,
   toTimedId,
 } from '../../packages/tokenlib/src/tokens/ids.js'
-import { NOW } from '../helpers/manager.js'
+import { resolveSettings } from '../../packages/tokenlib/src/config/settings.js'
+import { TokenConfig } from '../../packages/tokenlib/src/index.js'
+import { NOW, SECRET } from '../helpers/manager.js'
 
 const ms = NOW * 1000
 const idAt = (at: number) => createTimedId(at, systemRandom)
@@ -39,6 +45,32 @@ test.each(['', 'short', 'x'.repeat(21), 'x'.repeat(23), '!'.repeat(22), `${'A'.r
   (id) => expect(readTimedId(id)).toBeNull(),
 )
 
+test.each(['00'.repeat(16), 'ff'.repeat(16), '00112233445566778899aabbccddeeff'])(
+  'the id of the bytes %s is read as four words, which make the same id',
+  (hex) => {
+    const bytes = Buffer.from(hex, 'hex')
+    const id = bytes.toString('base64url')
+    expect([readIdHead(id), readIdTail(id)]).toEqual([true, true])
+    expect([...idWords]).toEqual([0, 4, 8, 12].map((at) => bytes.readInt32BE(at)))
+    const [w0 = 0, w1 = 0, w2 = 0, w3 = 0] = idWords
+    expect(toId(w0, w1, w2, w3)).toBe(id)
+  },
+)
+
+test('no half of an id is read from a text of another length', () => {
+  for (const text of ['', 'A'.repeat(21), 'A'.repeat(23)]) {
+    expect([readIdHead(text), readIdTail(text)]).toEqual([false, false])
+  }
+})
+
+test('a character that is not a base64url digit spoils the half that it is in', () => {
+  for (let at = 0; at < 22; at++) {
+    const text = `${'A'.repeat(at)}+${'A'.repeat(21 - at)}`
+    // Both halves have some bits of digit 10.
+    expect([readIdHead(text), readIdTail(text)], `digit ${at}`).toEqual([at > 10, at < 10])
+  }
+})
+
 const ours = { jti: idAt(ms), iat: NOW }
 
 test.each([
@@ -60,6 +92,21 @@ test.each([
   ['before everything, where there is nothing', {}, 0],
 ])('a token starts with %s', (_what, claims, start) => {
   expect(readTokenStart(claims)).toBe(start)
+})
+
+test.each([
+  ['its exp', { ...ours, exp: NOW + 60 }, ms + 60_000],
+  ['nothing, without an exp', ours, null],
+  // It counts as started in 1970.
+  ['nothing, without an iat to count from', { exp: NOW + 60 }, null],
+])('the life of an own token ends with %s', (_, claims, end) => {
+  const { sources } = resolveSettings(new TokenConfig({ JWT_SECRET_KEY: SECRET }), {
+    schema: null,
+    issuers: [],
+    emit: () => undefined,
+  })
+  const payload = { sub: 'ada', type: 'access', ...claims } as const
+  expect(sources.own.lifeOf(payload)).toEqual({ start: 'iat' in claims ? ms : 0, end })
 })
 
 test('of foreign ids of the same shape next to none is taken for ours', () => {

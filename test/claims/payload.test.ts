@@ -104,7 +104,13 @@ describe('claims of the wrong type', () => {
 
   test('a token without sub or without type is refused', () => {
     expect(() => verify({ type: 'access' })).toThrow(TokenDecodeError)
-    expect(() => verify({ sub: 'u' })).toThrow(TokenDecodeError)
+    expect(() => verify({ sub: 'u' })).toThrow(
+      new TokenDecodeError('Token claim "type" is missing or has the wrong type'),
+    )
+  })
+
+  test.each([true, false])('remember: %s is of the right type', (remember) => {
+    expect(verify({ sub: 'u', type: 'access', remember }).remember).toBe(remember)
   })
 
   test.each(['[]', '[{"sub":"u","type":"access"}]', 'null', '"text"', '1', 'true', '{', ''])(

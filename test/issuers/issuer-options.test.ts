@@ -165,6 +165,12 @@ describe('several issuers', () => {
     })
   })
 
+  test('an issuer that is the only source of tokens needs no prefix', async () => {
+    const issuers = [A.trust({ subjectPrefix: undefined })]
+    const tokens = new TokenManager({ config: new TokenConfig(), clock: createClock(), issuers })
+    expect((await tokens.verify(A.sign())).sub).toBe('ada')
+  })
+
   test('no prefix begins with another', () => {
     const prefixes = (...given: readonly string[]) =>
       [A, B, C].slice(0, given.length).map((one, at) => one.options({ subjectPrefix: given[at] }))

@@ -330,6 +330,26 @@ describe('mistakes', () => {
     expect(beside(other)).toThrow(/withoutIss/)
     expect(beside({ ...LEGACY, issuer: 'other', withoutIss: false })).toThrow(/key/)
     expect(beside({ ...other, withoutIss: false })).not.toThrow()
+    const secret = [other.secret, OLD_SECRET]
+    const named = { ...LEGACY, issuer: 'other', withoutIss: false }
+    expect(beside({ ...named, secret })).toThrow(/key/)
+    expect(() => createSuccessor({ secret }, [trustLegacyIssuer(named)])).toThrow(/key/)
+  })
+
+  test('an old key has the kid of none of our own keys', () => {
+    const keys = [
+      { algorithm: 'HS256', kid: 'own-1', secret: SECRET },
+      { algorithm: 'HS256', kid: 'own-2', secret: `${SECRET}-2` },
+    ] as const
+    const build = (kid: string) => {
+      const secret = { kty: 'oct', k: Buffer.from(OLD_SECRET).toString('base64url'), kid }
+      const issuers = [trustLegacyIssuer({ ...LEGACY, secret })]
+      return () => new TokenManager({ config: new TokenConfig(), keys, issuers })
+    }
+    for (const kid of ['own-1', 'own-2']) {
+      expect(build(kid), kid).toThrow(expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error)
+    }
+    expect(build('old')).not.toThrow()
   })
 
   test('an identity provider beside it needs a prefix, and no old user has it', async () => {

@@ -313,8 +313,8 @@ describe('CryptoKey', () => {
       [{ ...ES256, privateKey: pair.privateKey }, 'keys[0].privateKey', 'publicKey'],
       [{ algorithm: 'ES384', ...pair }, 'keys[0].publicKey', 'ES384'],
       [{ algorithm: 'HS256', secret: pair.privateKey }, 'keys[0].secret'],
-      [{ ...ES256, privateKey: pair.publicKey }, 'keys[0].privateKey', 'private'],
-      [{ ...ES256, publicKey: pair.privateKey }, 'keys[0].publicKey', 'public'],
+      [{ ...ES256, privateKey: pair.publicKey }, 'keys[0].privateKey', 'not a public'],
+      [{ ...ES256, publicKey: pair.privateKey }, 'keys[0].publicKey', 'not a private'],
       [{ ...ES256, publicKey: closedPublic }, 'keys[0].publicKey', 'extracted'],
       [{ ...ES256, ...(ecdh as object) }, 'keys[0].publicKey', 'usages'],
       [{ ...ES256, ...pair, passphrase: 'x' }, 'keys[0].passphrase'],
@@ -322,6 +322,32 @@ describe('CryptoKey', () => {
     for (const [key, ...named] of REFUSED) {
       expect(() => build([key])).toThrow(naming('ConfigurationError', ...named))
     }
+  })
+
+  test.each<[what: string, wanted: Algorithm, given: Algorithm, parameters: object]>([
+    ['scheme', 'PS256', 'RS256', { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }],
+    ['hash', 'RS512', 'RS256', { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }],
+    ['curve', 'ES384', 'ES256', { name: 'ECDSA', namedCurve: 'P-256' }],
+    ['kind', 'EdDSA', 'ES256', { name: 'ECDSA', namedCurve: 'P-256' }],
+  ])('of another %s is refused, also beside a public key that fits', async (_, wanted, given, parameters) => {
+    for (const isExtractable of [true, false]) {
+      const pair = await importPair(given, parameters, isExtractable)
+      const key = { algorithm: wanted, privateKey: pair.privateKey, publicKey: keyPairFor(wanted).publicKey }
+      expect(() => build([key])).toThrow(naming('ConfigurationError', 'keys[0].privateKey', wanted))
+    }
+  })
+
+  test('of another library, which this runtime cannot import, is refused', () => {
+    const foreign = {
+      [Symbol.toStringTag]: 'CryptoKey',
+      type: 'public',
+      extractable: true,
+      algorithm: { name: 'ECDSA', namedCurve: 'P-256' },
+      usages: ['verify'],
+    }
+    expect(() => build([{ ...ES256, publicKey: foreign }])).toThrow(
+      naming('ConfigurationError', 'keys[0].publicKey', 'CryptoKey'),
+    )
   })
 
   test('that does not belong to the public key makes no token', async () => {

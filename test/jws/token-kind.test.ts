@@ -2,13 +2,14 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const { tokens } = createManager()
 
-const signWithType = (typ: unknown): string => {
+const signWithType = (typ: unknown, type = 'access'): string => {
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const claims = { sub: 'ada', type: 'access', exp: NOW + 60 }
+  const claims = { sub: 'ada', type, exp: NOW + 60 }
   const input = `${encode({ alg: 'HS256', ...(typ !== undefined && { typ }) })}.${encode(claims)}`
   return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
 }
@@ -43,5 +44,14 @@ describe('the kind of token that a header names (RFC 8725 §3.11)', () => {
     expect(() => internalsOf(tokens).verifyWithoutRevocation(token)).toThrow(
       expect.objectContaining({ code: 'TOKEN_INVALID' }),
     )
+  })
+
+  test.each(['at+jwt', 'AT+JWT', 'application/at+jwt'])('a refresh token is not %j', async (typ) => {
+    for (const [token, outcome] of [
+      [signWithType(typ, 'refresh'), 'TOKEN_INVALID'],
+      [signWithType('JWT', 'refresh'), 'ok'],
+    ] as const) {
+      expect(await outcomeOf(tokens.verify(token, { type: 'refresh' }))).toBe(outcome)
+    }
   })
 })

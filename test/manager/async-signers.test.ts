@@ -118,6 +118,16 @@ describe('what a signer is given and what it may return', () => {
       expect(await outcomeOf(internalsOf(build(sign)).createToken('access', ada))).toBe('ok')
   })
 
+  test('no list of numbers, and no text', async () => {
+    const FORMS = [
+      (input: Uint8Array) => [...signRaw(input)],
+      (input: Uint8Array) => signRaw(input).toString('base64url'),
+    ] as unknown as SignFunction[]
+    for (const sign of FORMS) {
+      expect(await outcomeOf(internalsOf(build(sign)).createToken('access', ada))).toBe('KEYS_UNAVAILABLE')
+    }
+  })
+
   test('an error that is thrown at once is the cause', async () => {
     const cause = new Error('no credentials')
     const tokens = build(() => {
@@ -297,6 +307,46 @@ function createFlapping(fields: TokenConfigOptions = {}) {
     refuseLongerThan: (length: number) => void (longest = length),
   }
 }
+
+describe('after a failure of the signer', () => {
+  test('a login tries the signer first, until it works again', async () => {
+    const { tokens, asked, failFrom } = createFlapping()
+    const countCalls = async (expected: string): Promise<number> => {
+      asked.length = 0
+      expect(await outcomeOf(tokens.sessions.open(ada))).toBe(expected)
+      return asked.length
+    }
+    failFrom(0)
+    expect(await countCalls('KEYS_UNAVAILABLE')).toBe(2)
+    expect(await countCalls('KEYS_UNAVAILABLE')).toBe(1)
+    // Nothing that somebody could make a token of.
+    expect(asked[0]).not.toContain('.')
+    failFrom(Number.POSITIVE_INFINITY)
+    expect(await countCalls('ok')).toBe(3)
+    expect(await countCalls('ok')).toBe(2)
+  })
+
+  test('logins at the same time share one attempt, and a later one makes another', async () => {
+    const { tokens, asked, failFrom } = createFlapping()
+    failFrom(0)
+    await outcomeOf(tokens.sessions.open(ada))
+    for (const round of [1, 2]) {
+      asked.length = 0
+      const outcomes = await Promise.all([1, 2, 3].map(() => outcomeOf(tokens.sessions.open(ada))))
+      expect(outcomes).toEqual(['KEYS_UNAVAILABLE', 'KEYS_UNAVAILABLE', 'KEYS_UNAVAILABLE'])
+      expect(asked, `round ${round}`).toHaveLength(1)
+    }
+  })
+
+  test('the manager is degraded until the signer works again', async () => {
+    const { tokens, failFrom } = createFlapping()
+    failFrom(0)
+    await outcomeOf(tokens.sessions.open(ada))
+    expect(await tokens.health()).toMatchObject({ status: 'degraded', canWrite: false })
+    failFrom(Number.POSITIVE_INFINITY)
+    expect(await tokens.health()).toMatchObject({ status: 'up', canWrite: true })
+  })
+})
 
 describe('a refresh with a signer that may fail', () => {
   test.each([0, 30])('can be repeated %s seconds later, as after a failure of the store', async (seconds) => {

@@ -106,9 +106,8 @@ export async function signCompactAsync(key: SigningKey, input: string): Promise<
 }
 
 function toBytes(answer: unknown): Buffer {
-  // Copies: what the signer does with its bytes later changes nothing.
   if (answer instanceof Uint8Array) return Buffer.from(answer)
-  if (answer instanceof ArrayBuffer) return Buffer.from(answer.slice(0))
+  if (answer instanceof ArrayBuffer) return Buffer.from(answer)
   throw new TypeError('The signer must return the signature as a Uint8Array or an ArrayBuffer')
 }
 

@@ -118,12 +118,12 @@ export function toId(w0: number, w1: number, w2: number, w3: number): string {
   return idBytes.toString('base64url')
 }
 
-// 30 bits, or a negative number if a digit is invalid.
+// 30 bits, or a negative number if a digit is invalid: its value is -1, which stays negative in every place.
 function readFive(id: string, at: number): number {
   const a = readBase64urlDigit(id, at)
   const b = readBase64urlDigit(id, at + 1)
   const c = readBase64urlDigit(id, at + 2)
   const d = readBase64urlDigit(id, at + 3)
   const e = readBase64urlDigit(id, at + 4)
-  return (a | b | c | d | e) < 0 ? -1 : (a << 24) | (b << 18) | (c << 12) | (d << 6) | e
+  return (a << 24) | (b << 18) | (c << 12) | (d << 6) | e
 }

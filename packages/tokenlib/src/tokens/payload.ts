@@ -186,7 +186,7 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
   }
   if (invalid === 'nbf' || invalid === 'iat') throw new TokenNotYetValidError(claims[invalid] as number)
   if (invalid === 'iss') throw new TokenIssuerError()
-  if (invalid === 'aud') throw new TokenAudienceError()
+  throw new TokenAudienceError()
 }
 
 /**

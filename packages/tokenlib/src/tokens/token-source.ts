@@ -201,9 +201,7 @@ function selectKeys(keys: readonly BoundKey[], header: JwsHeader): readonly Boun
   const allowed = keys.filter((key) => key.algorithm === header.alg)
   if (allowed.length === 0) throw new TokenDecodeError('Token algorithm is not allowed')
   if (header.kid === undefined) return allowed
-  const named = allowed.filter((key) => key.kid === header.kid)
-  if (named.length === 0) throw new TokenSignatureError('Token was signed with an unknown key')
-  return named
+  return allowed.filter((key) => key.kid === header.kid)
 }
 
 /**

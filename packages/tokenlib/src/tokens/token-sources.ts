@@ -153,7 +153,7 @@ function assertSeparateKeys({ issuer, exclusiveKeys }: IssuerSource, own: readon
           'application would accept new refresh tokens as access tokens',
       )
     }
-    if (kid !== '' && own.some((other) => other.kid === kid)) {
+    if (own.some((other) => other.kid === kid)) {
       throw new ConfigurationError(
         `Issuer ${issuer}: its key has the same "kid" as a key of this manager's own tokens`,
       )
