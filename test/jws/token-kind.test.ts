@@ -2,13 +2,14 @@ import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createManager, NOW, SECRET } from '../helpers/manager.js'
+import { outcomeOf } from '../helpers/revocable.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const { tokens } = createManager()
 
-const signWithType = (typ: unknown): string => {
+const signWithType = (typ: unknown, type = 'access'): string => {
   const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const claims = { sub: 'ada', type: 'access', exp: NOW + 60 }
+  const claims = { sub: 'ada', type, exp: NOW + 60 }
   const input = `${encode({ alg: 'HS256', ...(typ !== undefined && { typ }) })}.${encode(claims)}`
   return `${input}.${createHmac('sha256', SECRET).update(input).digest('base64url')}`
 }
@@ -20,6 +21,12 @@ describe('the kind of token that a header names (RFC 8725 §3.11)', () => {
       expect(internalsOf(tokens).verifyWithoutRevocation(signWithType(typ)).sub).toBe('ada')
     },
   )
+
+  test('a refresh token may leave it out, but cannot say that it is an access token', async () => {
+    const verify = (typ?: string) => tokens.verify(signWithType(typ, 'refresh'), { type: 'refresh' })
+    for (const typ of ['JWT', undefined]) expect(await outcomeOf(verify(typ))).toBe('ok')
+    expect(await outcomeOf(verify('at+jwt'))).toBe('TOKEN_INVALID')
+  })
 
   test.each([
     'dpop+jwt',
