@@ -164,7 +164,7 @@ export function createClaims(
   }
   addExtraClaims(claims, input, rules.identityClaim)
   if (rules.typ === 'at+jwt') {
-    if (rules.clientId !== null) claims['client_id'] ??= rules.clientId
+    claims['client_id'] ??= rules.clientId
     assertProfile(claims)
   }
   assertRequired(claims, rules)
