@@ -3,10 +3,12 @@ import { calculateJwkThumbprint } from 'jose'
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError, type TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
-import { importPrivateKey, importPublicKey } from '../../packages/tokenlib/src/tokens/asymmetric.js'
+import {
+  importPrivateKey as importWith,
+  importPublicKey,
+} from '../../packages/tokenlib/src/tokens/asymmetric.js'
 import { importSecret } from '../../packages/tokenlib/src/tokens/secret.js'
-import { deriveKid, parseJwkText } from '../../packages/tokenlib/src/tokens/jose.js'
-import { isJwk } from '../../packages/tokenlib/src/tokens/jose.js'
+import { deriveKid, isJwk, type KeyMaterial, parseJwkText } from '../../packages/tokenlib/src/tokens/jose.js'
 import { keyPairFor } from '../helpers/keys.js'
 import { createManager, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
@@ -16,6 +18,9 @@ const oct = { kty: 'oct', k: Buffer.from(SECRET).toString('base64url') }
 const { privateKey, publicKey } = keyPairFor('ES256')
 const privateJwk = privateKey.export({ format: 'jwk' })
 const publicJwk = publicKey.export({ format: 'jwk' })
+
+const importPrivateKey = (field: string, material: KeyMaterial) =>
+  importWith(field, material, { field: 'PASSPHRASE', text: null })
 
 const build = (options: TokenConfigOptions) => createManager(options).tokens
 const es256 = (options: TokenConfigOptions) => build({ JWT_ALGORITHM: 'ES256', ...options })

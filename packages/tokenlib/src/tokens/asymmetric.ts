@@ -11,11 +11,7 @@ export interface Passphrase {
 }
 
 /** The private key, or `ConfigurationError`. */
-export function importPrivateKey(
-  field: string,
-  material: KeyMaterial,
-  passphrase: Passphrase = { field: 'its passphrase', text: null },
-): NodeKey {
+export function importPrivateKey(field: string, material: KeyMaterial, passphrase: Passphrase): NodeKey {
   if (!isEncrypted(material)) {
     if (passphrase.text !== null) {
       throw new ConfigurationError(`${passphrase.field} is set, but ${field} is not an encrypted key in PEM`)
