@@ -80,7 +80,7 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
 // Deno drops the parameters of an RSASSA-PSS key, and so would give it another `kid` than Node does.
 function keepsPssParameters(source: unknown, key: KeyObject): boolean {
   const hasParameters = readPssParameters(source)
-  if (hasParameters === null || key.asymmetricKeyType !== 'rsa-pss') return true
+  if (hasParameters === null) return true
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
   return hasPssParameters(publicKey.export({ format: 'der', type: 'spki' })) === hasParameters
 }
