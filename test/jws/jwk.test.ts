@@ -177,7 +177,9 @@ describe('a key that cannot be read', () => {
     },
   )
 
-  test.each([7, null, undefined, {}, true, 'text'])(
+  const encrypted = Buffer.from('-----BEGIN ENCRYPTED PRIVATE KEY-----')
+
+  test.each([7, null, undefined, {}, true, 'text', encrypted])(
     '%j is no key at all, and is told the forms',
     (material) => {
       for (const read of [importPrivateKey, importPublicKey]) {
