@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { CreateTokenOptions, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createManager, NOW, openToken } from '../helpers/manager.js'
+import { naming } from '../helpers/naming.js'
 import { createRevocable } from '../helpers/revocable.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
@@ -194,6 +195,12 @@ describe('what cannot be given', () => {
     expect(() => create(claims)).toThrow(TypeError)
   })
 
+  test('the claims are an object, which the error says', () => {
+    for (const claims of [undefined, null, 'u', 7, Object.assign(() => 1, { uid: 'u' })]) {
+      expect(() => create(claims)).toThrow(naming('TypeError', 'Claims', 'object'))
+    }
+  })
+
   test.each(['sub', 'type', 'jti', 'iat', 'nbf', 'exp', 'iss', 'aud', 'fresh', 'csrf', 'scopes', 'sid'])(
     'the reserved claim %s is refused by name',
     (name) => {
@@ -276,6 +283,15 @@ describe('pairs', () => {
       exp: NOW + 120,
       scopes: ['b'],
     })
+  })
+
+  test.each([true, false])('remember: %s is in both tokens, also after a refresh', async (remember) => {
+    const { tokens } = createRevocable({ JWT_REFRESH_GRACE: 0 })
+    const pair = await tokens.sessions.open({ uid: 'u' }, { remember })
+    const next = await tokens.sessions.refresh(pair.refreshToken)
+    for (const token of [pair.accessToken, pair.refreshToken, next.accessToken, next.refreshToken]) {
+      expect(openToken(token ?? '').claims['remember']).toBe(remember)
+    }
   })
 
   test('an expiry of one token replaces the shared one, whichever way they are written', async () => {

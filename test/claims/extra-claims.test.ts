@@ -9,7 +9,8 @@ import {
   TokenManager,
 } from '../../packages/tokenlib/src/index.js'
 import { ClaimsValidationError } from '../../packages/tokenlib/src/errors.js'
-import { assertSerializable } from '../../packages/tokenlib/src/tokens/extra-claims.js'
+import { MAX_JSON_DEPTH } from '../../packages/tokenlib/src/encoding.js'
+import { assertSerializable, hasOnlyImmutable } from '../../packages/tokenlib/src/tokens/extra-claims.js'
 import { createClock, createManager, openToken, SECRET } from '../helpers/manager.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
@@ -223,4 +224,47 @@ test('the deepest claims that can be created can be verified', () => {
   expect(openToken(token).claims['deep']).toEqual(deep(depth))
   expect(internalsOf(tokens).verifyWithoutRevocation(token).deep).toEqual(deep(depth))
   expect(depth).toBe(31)
+})
+
+describe('claims that cannot change', () => {
+  const frozen = (levels: number): unknown => (levels === 0 ? 1 : Object.freeze([frozen(levels - 1)]))
+  const inherit = (prototype: object | null) =>
+    Object.freeze(Object.assign(Object.create(prototype) as object, { a: 1 }))
+  const circle: { self?: object } = {}
+  circle.self = circle
+
+  test.each<[string, unknown]>([
+    ['a text', 'x'],
+    ['null', null],
+    ['undefined', undefined],
+    ['a symbol', Symbol('s')],
+    ['a frozen list', Object.freeze([1, Object.freeze([])])],
+    ['a frozen object', Object.freeze({ a: Object.freeze({ b: 1 }) })],
+    ['a frozen object without a prototype', inherit(null)],
+    ['the deepest nesting that JSON may have', frozen(MAX_JSON_DEPTH)],
+  ])('may have %s', (_, value) => {
+    expect(hasOnlyImmutable({ first: 1, value, last: 1 })).toBe(true)
+  })
+
+  test.each<[string, unknown]>([
+    ['a function', () => 1],
+    ['a list', [1]],
+    ['an object', { a: 1 }],
+    ['a list in a frozen object', Object.freeze({ first: 1, list: [], last: 1 })],
+    ['a list in a frozen list', Object.freeze([[]])],
+    ['a list under a symbol', Object.freeze({ [Symbol('s')]: [] })],
+    ['a hidden list', Object.freeze(Object.defineProperty({}, 'list', { value: [] }))],
+    ['a getter', Object.freeze(Object.defineProperty({}, 'at', { get: () => 1, enumerable: true }))],
+    ['a frozen Date', Object.freeze(new Date(0))],
+    ['a frozen Map', Object.freeze(new Map())],
+    ['a frozen object with another prototype', inherit({ a: [] })],
+    ['a circle', Object.freeze(circle)],
+    ['a deeper nesting', frozen(MAX_JSON_DEPTH + 1)],
+  ])('do not have %s', (_, value) => {
+    expect(hasOnlyImmutable({ first: 1, value, last: 1 })).toBe(false)
+  })
+
+  test('have no getter themselves', () => {
+    expect(hasOnlyImmutable(Object.defineProperty({}, 'at', { get: () => 1 }))).toBe(false)
+  })
 })

@@ -39,6 +39,17 @@ describe('the MAC of a text', () => {
     expect(missed).toEqual([])
   })
 
+  test('is the one of node:crypto, where blocks and their padding begin and end', () => {
+    const secret = randomBytes(32)
+    const check = create(secret)
+    const lengths = [0, 1, 55, 56, 63, 64, 65, 119, 120, 127, 128, 1023, 1024]
+    const missed = lengths.filter((length) => {
+      const input = randomBytes(800).toString('base64url').slice(0, length)
+      return !check(input, toMac(secret, input))
+    })
+    expect(missed).toEqual([])
+  })
+
   test('is no other: not with one bit changed, nor for another text or secret', () => {
     const secret = randomBytes(32)
     const input = randomBytes(150).toString('base64url')
@@ -65,7 +76,8 @@ describe('the MAC of a text', () => {
     const ends = [...DIGITS].filter((digit) => check('a', mac.slice(0, -1) + digit))
     expect(ends).toEqual([mac.at(-1)])
     const others = [`${mac}=`, `${mac}A`, ` ${mac}`, mac.slice(1), '', mac.replace(/^./, '\u0141')]
-    expect(others.filter((other) => check('a', other))).toEqual([])
+    // Each after a good one, of which nothing may be left.
+    for (const other of others) expect([check('a', mac), check('a', other)]).toEqual([true, false])
     const standard = Array.from({ length: 50 }, (_, number) =>
       createHmac('sha256', secret).update(`${number}`),
     )
@@ -73,6 +85,31 @@ describe('the MAC of a text', () => {
       .filter(({ encoded }) => /[+/]/.test(encoded))
     expect(standard.length).toBeGreaterThan(0)
     expect(standard.filter(({ input, encoded }) => check(input, encoded))).toEqual([])
+  })
+
+  test('does not begin with a character that has no value, whose bits would be those of the last digit', () => {
+    const secret = randomBytes(32)
+    const check = create(secret)
+    let number = 0
+    while (!toMac(secret, `${number}`).startsWith('_')) number++
+    const input = `${number}`
+    const mac = toMac(secret, input)
+    expect(check(input, mac)).toBe(true)
+    for (const character of ['*', '/', '\u0141']) expect(check(input, character + mac.slice(1))).toBe(false)
+  })
+
+  test('is not that of a text whose characters have the same lower bits', () => {
+    const secret = randomBytes(32)
+    const check = create(secret)
+    // Two blocks, and a rest.
+    const input = 'A'.repeat(140)
+    const mac = toMac(secret, input)
+    expect(check(input, mac)).toBe(true)
+    for (let at = 0; at < input.length; at++) {
+      expect(check(`${input.slice(0, at)}\u0141${input.slice(at + 1)}`, mac)).toBe(false)
+    }
+    const byte = createHmac('sha256', secret).update(Buffer.of(0x80)).digest('base64url')
+    expect(check('\u0080', byte)).toBe(false)
   })
 })
 

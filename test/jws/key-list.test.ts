@@ -38,8 +38,22 @@ describe('a bad list is a ConfigurationError that names the key', () => {
     ['a name of Object.prototype', [{ privateKey, algorithm: 'toString' }], ['keys[0].algorithm']],
     ['no material', [ES256], ['keys[0]', 'privateKey']],
     ['a secret for a key pair', [{ ...ES256, secret: SECRET }], ['keys[0].secret']],
-    ['no secret', [{ algorithm: 'HS256' }], ['keys[0]', 'secret']],
-    ['a key pair for a secret', [{ algorithm: 'HS256', secret: SECRET, privateKey }], ['keys[0].privateKey']],
+    ['no secret', [{ algorithm: 'HS256' }], ['keys[0]', 'HS256', 'secret']],
+    [
+      'a private key for a secret',
+      [{ algorithm: 'HS256', secret: SECRET, privateKey }],
+      ['keys[0].privateKey', 'HS256'],
+    ],
+    [
+      'a public key for a secret',
+      [{ algorithm: 'HS256', secret: SECRET, publicKey }],
+      ['keys[0].publicKey', 'HS256'],
+    ],
+    [
+      'a passphrase for a secret',
+      [{ algorithm: 'HS256', secret: SECRET, passphrase: 'x' }],
+      ['keys[0].passphrase', 'HS256'],
+    ],
     ['a weak secret', [{ algorithm: 'HS256', secret: 'short' }], ['keys[0].secret']],
     ['a signer of a secret', [{ algorithm: 'HS256', secret: SECRET, sign }], ['keys[0].sign']],
     ['a signer without a public key', [{ ...ES256, sign }], ['keys[0]', 'publicKey']],
@@ -57,6 +71,13 @@ describe('a bad list is a ConfigurationError that names the key', () => {
     ['a kid that is empty', [{ ...good, kid: '' }], ['keys[0].kid']],
     ['a kid that is too long', [{ ...good, kid: 'k'.repeat(129) }], ['keys[0].kid']],
     ['a kid that is no text', [{ ...good, kid: 7 }], ['keys[0].kid']],
+    ['a list of kids', [{ ...good, kid: ['a'] }], ['keys[0].kid']],
+    ['no kid, said by null', [{ ...good, kid: null }], ['keys[0].kid']],
+    [
+      'a public JWK that does not verify',
+      [{ ...ES256, publicKey: { ...publicKey.export({ format: 'jwk' }), key_ops: ['sign'] } }],
+      ['keys[0].publicKey', 'verify'],
+    ],
     [
       'a kid twice',
       [
@@ -84,9 +105,13 @@ describe('a bad list is a ConfigurationError that names the key', () => {
     [
       'a passphrase without a private key',
       [{ ...ES256, publicKey, passphrase: 'x' }],
-      ['keys[0].passphrase'],
+      ['keys[0].passphrase', 'privateKey'],
     ],
-    ['no passphrase', [{ ...ES256, privateKey: encrypted }], ['keys[0].privateKey', 'keys[0].passphrase']],
+    [
+      'no passphrase',
+      [{ ...ES256, privateKey: encrypted }],
+      ['keys[0].privateKey', 'set keys[0].passphrase'],
+    ],
     [
       'a wrong passphrase',
       [{ ...ES256, privateKey: encrypted, passphrase: 'wrong' }],
@@ -169,8 +194,10 @@ describe('a key retires after the last token that it signs has expired', () => {
 
   test('not where tokens never expire, nor before there is a successor, nor where nothing is signed', () => {
     const retiring = { ...good, retireAt: inSeconds(20) }
+    const HUNDRED_YEARS = { JWT_REFRESH_TOKEN_EXPIRES: '36500d' }
     expect(() => build([retiring, next], { JWT_REFRESH_TOKEN_EXPIRES: false })).not.toThrow()
     expect(() => build([retiring])).not.toThrow()
+    expect(() => build([retiring], HUNDRED_YEARS)).not.toThrow()
     expect(() =>
       build([
         { ...ES256, kid: 'a', publicKey, retireAt: inSeconds(20) },
@@ -180,8 +207,37 @@ describe('a key retires after the last token that it signs has expired', () => {
   })
 
   test('not of a key that is retired already: nothing can be saved any more', () => {
-    const retired = { ...good, retireAt: inSeconds(-1) }
-    expect(() => build([retired, { ...next, notBefore: inSeconds(-2) }])).not.toThrow()
+    for (const seconds of [-1, 0]) {
+      const retired = { ...good, retireAt: inSeconds(seconds) }
+      expect(() => build([retired, { ...next, notBefore: inSeconds(-2) }])).not.toThrow()
+    }
+  })
+
+  test('a key that starts when the old one has retired is not its successor', () => {
+    const retiring = { ...good, retireAt: inSeconds(20) }
+    for (const seconds of [20, 30]) {
+      expect(() => build([retiring, { ...next, notBefore: inSeconds(seconds) }])).not.toThrow()
+    }
+  })
+
+  test('nor is one that only verifies, for a key that signs here', () => {
+    const { privateKey: _, ...verifying } = { ...next, publicKey: other.publicKey }
+    expect(() => build([{ ...good, retireAt: inSeconds(20) }, verifying])).not.toThrow()
+  })
+
+  test('not of a key that never signs, because another one is always before it', () => {
+    const from = { notBefore: inSeconds(-10) }
+    const unused = { ...ES256, kid: 'c', privateKey: third.privateKey, ...from, retireAt: inSeconds(20) }
+    expect(() => build([{ ...good, ...from }, unused, next])).not.toThrow()
+    expect(() => build([unused, { ...good, ...from }, next])).toThrow(naming('ConfigurationError', '"c"'))
+  })
+
+  test('a moment that no Date can have is not written as one', () => {
+    const last = new Date(8.64e15)
+    const keys = [{ ...good, retireAt: last }, next]
+    expect(() => build(keys, { JWT_REFRESH_TOKEN_EXPIRES: '100000000d' })).toThrow(
+      naming('ConfigurationError', '"a"', last.toISOString(), 'no date'),
+    )
   })
 
   test('a successor that retires first brings the old key back', () => {
@@ -189,7 +245,9 @@ describe('a key retires after the last token that it signs has expired', () => {
       { ...good, retireAt: inSeconds(300) },
       { ...next, retireAt: inSeconds(150) },
     ]
-    expect(() => build(keys)).toThrow(naming('ConfigurationError', '"a"', inSeconds(300).toISOString()))
+    expect(() => build(keys)).toThrow(
+      naming('ConfigurationError', '"a"', inSeconds(300).toISOString(), 'successor'),
+    )
     const last = { ...ES256, kid: 'c', privateKey: third.privateKey, notBefore: inSeconds(40) }
     expect(() => build([...keys, last])).not.toThrow()
   })
@@ -209,6 +267,14 @@ describe('the forms of a key', () => {
     ['a JWK', { ...ES256, privateKey: { ...privateKey.export({ format: 'jwk' }) } }],
     ['the text of a JWK', { ...ES256, privateKey: JSON.stringify(privateKey.export({ format: 'jwk' })) }],
     ['both halves', { ...ES256, privateKey, publicKey }],
+    [
+      'both halves as JWKs, each with its operation',
+      {
+        ...ES256,
+        privateKey: { ...privateKey.export({ format: 'jwk' }), key_ops: ['sign'] },
+        publicKey: { ...publicKey.export({ format: 'jwk' }), key_ops: ['verify'] },
+      },
+    ],
   ])('%s', async (_form, key) => {
     const { tokens } = createKeyManager([key])
     expect(tokens.keys.current).toBe(KID)
@@ -312,12 +378,17 @@ describe('CryptoKey', () => {
     const REFUSED: [keys: object, ...named: string[]][] = [
       [{ ...ES256, privateKey: pair.privateKey }, 'keys[0].privateKey', 'publicKey'],
       [{ algorithm: 'ES384', ...pair }, 'keys[0].publicKey', 'ES384'],
+      [
+        { ...keyPairFor('ES384'), algorithm: 'ES384', privateKey: pair.privateKey },
+        'keys[0].privateKey',
+        'ES384',
+      ],
       [{ algorithm: 'HS256', secret: pair.privateKey }, 'keys[0].secret'],
       [{ ...ES256, privateKey: pair.publicKey }, 'keys[0].privateKey', 'not a public'],
       [{ ...ES256, publicKey: pair.privateKey }, 'keys[0].publicKey', 'not a private'],
       [{ ...ES256, publicKey: closedPublic }, 'keys[0].publicKey', 'extracted'],
       [{ ...ES256, ...(ecdh as object) }, 'keys[0].publicKey', 'usages'],
-      [{ ...ES256, ...pair, passphrase: 'x' }, 'keys[0].passphrase'],
+      [{ ...ES256, ...pair, passphrase: 'x' }, 'keys[0].passphrase', 'PEM'],
     ]
     for (const [key, ...named] of REFUSED) {
       expect(() => build([key])).toThrow(naming('ConfigurationError', ...named))

@@ -170,6 +170,8 @@ describe('which key serves which algorithm (CVE-2022-23539)', () => {
     ],
     ['a JWK for another algorithm', { JWT_PUBLIC_KEY: jwk(keyPairFor('ES256').publicKey, { alg: 'ES384' }) }],
     ['a JWK whose kid is no text', { JWT_PUBLIC_KEY: jwk(keyPairFor('ES256').publicKey, { kid: 5 }) }],
+    ['a JWK whose kid is a list', { JWT_PUBLIC_KEY: jwk(keyPairFor('ES256').publicKey, { kid: ['a'] }) }],
+    ['a JWK whose kid is null', { JWT_PUBLIC_KEY: jwk(keyPairFor('ES256').publicKey, { kid: null }) }],
   ])('%s is a configuration error whose text holds no key material', (_, keys) => {
     const build = () => createManager({ JWT_ALGORITHM: 'ES256', ...keys })
     expect(build).toThrow(ConfigurationError)

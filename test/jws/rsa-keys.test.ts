@@ -22,6 +22,21 @@ const long = createPssPair({ ...sha256, saltLength: 33 })
 const mixed = createPssPair({ hashAlgorithm: 'sha256', mgf1HashAlgorithm: 'sha512', saltLength: 20 })
 const small = createPssPair({}, 1024)
 
+// Of an RSASSA-PSS key without parameters; made with OpenSSL for this test, as was the digest of its key in DER.
+const CERTIFICATE =
+  'MIIDfTCCAjCgAwIBAgIUbisIeakO4xwTbMblzDsWFvWwAVwwQgYJKoZIhvcNAQEKMDWgDzANBglghkgBZQMEAgEFAKEcMBoGCSqGSIb3DQEBCDAN' +
+  'BglghkgBZQMEAgEFAKIEAgIA3jAZMRcwFQYDVQQDDA5pc3N1ZXIuZXhhbXBsZTAgFw0yNjExMTgxMDQzMDVaGA8yMTI2MTAyNTEwNDMwNVowGTEX' +
+  'MBUGA1UEAwwOaXNzdWVyLmV4YW1wbGUwggEgMAsGCSqGSIb3DQEBCgOCAQ8AMIIBCgKCAQEAuAJHTWPdkGNvQpnhABHA/zard7chzYTwlWPTkbkz' +
+  '54qpdNq9xJNwfkG3evbO+0AFMSnEWygZWGBED94rquSAIomAewL510WjFL8gZwwzgmFEbNB7v2DRm/K1iWxZ3CuAKeR/9hcGRImCRjAtGLviqIyv' +
+  'mt2k6vASCjkk+mcearUMug5A7j3A8d2s1VQrT8HlCRmjd+BXxsmTzYgVpOPPdohbqjwvmsmN3HXvlOBi7OsASEYbVBApmF4vkNCUHJxU965dHbGs' +
+  'N4/8E/9fUAHJ/X7san3hqDZma9UaCrNWg2VwzC3jSa6RMHgDmyNvxBQ6Fhly0CrDuLGDXVU6guQ/bQIDAQABo1MwUTAdBgNVHQ4EFgQUbPZn6vKN' +
+  '9H2X9tCpJGn19FClsHkwHwYDVR0jBBgwFoAUbPZn6vKN9H2X9tCpJGn19FClsHkwDwYDVR0TAQH/BAUwAwEB/zBCBgkqhkiG9w0BAQowNaAPMA0G' +
+  'CWCGSAFlAwQCAQUAoRwwGgYJKoZIhvcNAQEIMA0GCWCGSAFlAwQCAQUAogQCAgDeA4IBAQCCLGKL7J/rUOk0JkN5uPbS/VoRIX1ThQAdeaois5O4' +
+  'zgCDgowNo8S2IV3LV9/cWgUWLRCZ+9dQPMBnm8NjgEsQZh8nFjTi3ri9mLLkaARBsEa4PCfvu5sl+1IlBs/2lIjO8B4LyZncDVXrBCn/ZYd+IjkS' +
+  'nUZd5YcUAP3eoZm2QjsSo3EOgz4nPk6BXoQ3uAE7/edqZxr4/bSRv52xBghN7l+hTUd/0VwCTSD/oGr7qr4SCVMHsHUUOSsLifOaeRNjSbS2Bnbr' +
+  'hDgqL+/y5JEW5lcIUHOvSCfsBQIJkCF0asJX/OVA4Cz72K8IK6dvVgWKcVAL8uN+dFEeFCbePpmC'
+const KEY_DIGEST = '41a9b4b749528c8ac89f5c57c95841ae3b1b8fbba7188f0f445780f3b1aff33b'
+
 describe('the public exponent of an RSA key', () => {
   test.each(RSA)('of 1 or 2 is refused by %s: a signature could be made without the private key', (name) => {
     for (const e of ['AQ', 'Ag']) {
@@ -38,6 +53,12 @@ describe('the public exponent of an RSA key', () => {
 })
 
 describe('a key made for RSASSA-PSS', () => {
+  test('is found in a certificate', () => {
+    const pem = `-----BEGIN CERTIFICATE-----\n${CERTIFICATE}\n-----END CERTIFICATE-----`
+    const { tokens } = createManager({ JWT_ALGORITHM: 'PS256', JWT_PUBLIC_KEY: pem })
+    expect(tokens.keys.jwks().keys[0]?.kid).toBe(Buffer.from(KEY_DIGEST, 'hex').toString('base64url'))
+  })
+
   test.each<[string, Algorithm, { publicKey: KeyObject }, string | null]>([
     ['without parameters serves', 'PS256', plain, null],
     ['without parameters serves', 'PS384', plain, null],

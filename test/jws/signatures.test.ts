@@ -9,7 +9,14 @@ import {
 import { describe, expect, test } from 'vitest'
 import { TokenSignatureError } from '../../packages/tokenlib/src/errors.js'
 import type { Algorithm } from '../../packages/tokenlib/src/kit.js'
-import { createSignature, isSignature, type BoundKey } from '../../packages/tokenlib/src/tokens/algorithms.js'
+import {
+  ALGORITHMS,
+  type BoundKey,
+  createSignature,
+  type EcdsaSpec,
+  isSignature,
+  readLowerSpelling,
+} from '../../packages/tokenlib/src/tokens/algorithms.js'
 import { readKeyMismatch } from '../../packages/tokenlib/src/tokens/asymmetric.js'
 import { toBase64url } from '../../packages/tokenlib/src/encoding.js'
 import { createKeyRing, type KeySources } from '../../packages/tokenlib/src/tokens/key-ring.js'
@@ -84,6 +91,41 @@ describe.each(ECDSA)('the two signatures that every %s token has', (algorithm) =
       expect(highest).toBeLessThan(algorithm === 'ES512' ? 0x01 : 0x80)
     }
   })
+})
+
+describe.each(ECDSA)('the lower spelling of an %s signature', (algorithm) => {
+  const { size, order } = ALGORITHMS[algorithm] as EcdsaSpec
+  const toSignature = (s: bigint): string =>
+    Buffer.from('1'.repeat(2 * size) + s.toString(16).padStart(2 * size, '0'), 'hex').toString('base64url')
+
+  test('has the other s', () => {
+    for (const s of [1n, 2n, order >> 1n]) {
+      expect(readLowerSpelling(algorithm, toSignature(order - s))).toBe(toSignature(s))
+    }
+  })
+
+  test('is for a higher s within the group', () => {
+    for (const s of [0n, 1n, order >> 1n, order, order + 1n]) {
+      expect(readLowerSpelling(algorithm, toSignature(s))).toBeNull()
+    }
+  })
+
+  test('is for a signature of the right length, in canonical base64url', () => {
+    const bytes = Buffer.from(toSignature(order - 1n), 'base64url')
+    const longer = Buffer.concat([bytes, bytes.subarray(0, 1)])
+    for (const other of [bytes.subarray(0, -1), bytes.subarray(0, size), Buffer.alloc(0), longer]) {
+      expect(readLowerSpelling(algorithm, other.toString('base64url'))).toBeNull()
+    }
+    expect(readLowerSpelling(algorithm, `${bytes.toString('base64url')}=`)).toBeNull()
+  })
+})
+
+test('other algorithms have no lower spelling, whether they are known or not', () => {
+  const high = Buffer.alloc(64, 0xf0).toString('base64url')
+  expect(readLowerSpelling('ES256', high)).not.toBeNull()
+  for (const algorithm of ['EdDSA', 'RS256', 'HS256', 'ES256K', 'ES', 'toString', '']) {
+    expect(readLowerSpelling(algorithm, high)).toBeNull()
+  }
 })
 
 test('the middle of the range of s counts as low', () => {

@@ -22,6 +22,12 @@ describe('the kind of token that a header names (RFC 8725 §3.11)', () => {
     },
   )
 
+  test('a refresh token may leave it out, but cannot say that it is an access token', async () => {
+    const verify = (typ?: string) => tokens.verify(signWithType(typ, 'refresh'), { type: 'refresh' })
+    for (const typ of ['JWT', undefined]) expect(await outcomeOf(verify(typ))).toBe('ok')
+    expect(await outcomeOf(verify('at+jwt'))).toBe('TOKEN_INVALID')
+  })
+
   test.each([
     'dpop+jwt',
     'secevent+jwt',

@@ -70,6 +70,13 @@ describe('a secret that anyone can look up', () => {
     expect(() => build(PUBLISHED, { JWT_ALLOW_WEAK_SECRET: true })).not.toThrow()
   })
 
+  test('is known, however many different characters it has', () => {
+    const weakness = { reason: expect.stringContaining('published') as string, isKnown: true }
+    expect(readSecretWeakness(Buffer.from(PUBLISHED), 'HS256')).toEqual({ ...weakness, length: 64 })
+    // The length is that of the part that it repeats.
+    expect(readSecretWeakness(Buffer.from(PUBLISHED.repeat(2)), 'HS256')).toEqual({ ...weakness, length: 64 })
+  })
+
   test('is known by little data', () => {
     expect(Buffer.from(PUBLISHED_SECRETS, 'base64').length).toBeLessThanOrEqual(16_000)
   })
@@ -109,7 +116,13 @@ describe('a secret that repeats itself', () => {
   })
 
   test('is refused if it has hardly any different characters, in whatever order', () => {
-    expect(() => build('abaababaabbabaabababbaabababaabaabab')).toThrow(WEAK)
+    const secret = 'abaababaabbabaabababbaabababaabaabab'
+    expect(() => build(secret)).toThrow(WEAK)
+    expect(readSecretWeakness(Buffer.from(secret), 'HS256')).toEqual({
+      reason: expect.stringContaining('repeats') as string,
+      length: secret.length,
+      isKnown: true,
+    })
   })
 })
 

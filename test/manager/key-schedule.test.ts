@@ -1,8 +1,9 @@
-import { createSign, generateKeyPairSync, sign as signNow } from 'node:crypto'
+import { createPublicKey, createSign, generateKeyPairSync, sign as signNow } from 'node:crypto'
 import { createLocalJWKSet, jwtVerify } from 'jose'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { type OwnKey, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
-import { createEmptyRing } from '../../packages/tokenlib/src/tokens/key-ring.js'
+import { createEmptyRing, toJwkSet } from '../../packages/tokenlib/src/tokens/key-ring.js'
 import { resolveKeys } from '../../packages/tokenlib/src/config/config.js'
 import { createKeyPair, keyPairFor } from '../helpers/keys.js'
 import { createClock, createManager, NOW, openToken, SECRET, withBearer } from '../helpers/manager.js'
@@ -203,6 +204,43 @@ describe('keys.set', () => {
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
   })
 
+  test('a key that stays in the list still vouches for remembered tokens', async () => {
+    let checks = 0
+    const claims = z.looseObject({}).refine(() => ++checks > 0)
+    const { publicKey, privateKey } = createKeyPair('ES256')
+    const signing: OwnKey = { algorithm: 'ES256', kid: 'kept', privateKey }
+    const tokens = new TokenManager({ config: new TokenConfig(), keys: [signing], claims })
+    const token = tokens.createAccessToken(ada)
+    for (let time = 0; time < 4; time++) await tokens.verify(token)
+    checks = 0
+    // A copy of the key, as from a file that is read again; other dates and keys make no difference.
+    const copy = createPublicKey(publicKey.export({ format: 'pem', type: 'spki' }))
+    tokens.keys.set([b, { algorithm: 'ES256', kid: 'kept', publicKey: copy, notBefore: inSeconds(-1) }])
+    await tokens.verify(token)
+    expect(checks).toBe(0)
+    tokens.keys.set([b, { ...signing, kid: 'other' }])
+    expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_SIGNATURE_INVALID')
+  })
+
+  test('a key that gets another kid loses the old one', async () => {
+    const { tokens } = createKeyManager([a])
+    const old = tokens.createAccessToken(ada)
+    tokens.keys.set([{ ...a, kid: 'renamed' }])
+    expect(tokens.keys.jwks().keys.map(({ kid }) => kid)).toEqual(['renamed'])
+    expect(await outcomeOf(tokens.verify(tokens.createAccessToken(ada)))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(old))).toBe('TOKEN_SIGNATURE_INVALID')
+  })
+
+  test('a key that gets another algorithm is no longer used with the old one', async () => {
+    const rsa = { kid: 'rsa', ...keyPairFor('RS256') }
+    const { tokens } = createKeyManager([{ ...rsa, algorithm: 'RS256' }])
+    const old = tokens.createAccessToken(ada)
+    tokens.keys.set([{ ...rsa, algorithm: 'PS256' }])
+    expect(tokens.keys.jwks().keys.map(({ alg }) => alg)).toEqual(['PS256'])
+    expect(await outcomeOf(tokens.verify(tokens.createAccessToken(ada)))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(old))).toBe('TOKEN_INVALID')
+  })
+
   test('a bad list changes nothing', async () => {
     const { tokens, clock } = createKeyManager([a])
     const token = tokens.createAccessToken(ada)
@@ -284,6 +322,16 @@ describe('jwks', () => {
     const { tokens } = createKeyManager([{ algorithm: 'HS256', secret: SECRET }])
     expect(() => tokens.keys.jwks()).toThrow(naming('ConfigurationError', 'secret'))
     expect(() => createManager().tokens.keys.jwks()).toThrow(naming('ConfigurationError', 'secret'))
+  })
+
+  test('is empty once all keys are retired', () => {
+    const { tokens, clock } = createKeyManager([{ ...a, retireAt: inSeconds(50) }])
+    clock.seconds += 50
+    expect(tokens.keys.jwks()).toEqual({ keys: [] })
+  })
+
+  test('is an error where there were never any keys', () => {
+    expect(() => toJwkSet(createEmptyRing(), 0)).toThrow(naming('ConfigurationError', 'JWT_PRIVATE_KEY'))
   })
 
   test('has the keys of the configuration, the previous one included', () => {

@@ -95,10 +95,14 @@ describe('access tokens with the typ at+jwt', () => {
     ['client_id', { client_id: ['web'] }],
     ['exp', { client_id: 'web' }, { expiresIn: false }],
     ['aud', { client_id: 'web' }, { audience: [] }],
+    ['aud', { client_id: 'web' }, { audience: '' }],
   ])('cannot be created without a good %s: %j %j', (name, claims, options = {}) => {
     const { tokens } = open()
     const create = () => tokens.createAccessToken({ uid: 'ada', ...claims }, options)
     expect(create).toThrow(naming('TypeError', `"${name}"`, 'RFC 9068'))
+    // Only for the client there is a field that the advice can name.
+    if (name === 'client_id') expect(create).toThrow('JWT_CLIENT_ID')
+    else expect(create).not.toThrow('JWT_CLIENT_ID')
     // Only access tokens are for resource servers.
     expect(() => tokens.createRefreshToken({ uid: 'ada', ...claims }, options)).not.toThrow()
   })

@@ -11,11 +11,7 @@ export interface Passphrase {
 }
 
 /** The private key, or `ConfigurationError`. */
-export function importPrivateKey(
-  field: string,
-  material: KeyMaterial,
-  passphrase: Passphrase = { field: 'its passphrase', text: null },
-): NodeKey {
+export function importPrivateKey(field: string, material: KeyMaterial, passphrase: Passphrase): NodeKey {
   if (!isEncrypted(material)) {
     if (passphrase.text !== null) {
       throw new ConfigurationError(`${passphrase.field} is set, but ${field} is not an encrypted key in PEM`)
@@ -84,7 +80,7 @@ function importKey(field: string, material: KeyMaterial, type: 'private' | 'publ
 // Deno drops the parameters of an RSASSA-PSS key, and so would give it another `kid` than Node does.
 function keepsPssParameters(source: unknown, key: KeyObject): boolean {
   const hasParameters = readPssParameters(source)
-  if (hasParameters === null || key.asymmetricKeyType !== 'rsa-pss') return true
+  if (hasParameters === null) return true
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
   return hasPssParameters(publicKey.export({ format: 'der', type: 'spki' })) === hasParameters
 }

@@ -164,7 +164,7 @@ export function createClaims(
   }
   addExtraClaims(claims, input, rules.identityClaim)
   if (rules.typ === 'at+jwt') {
-    if (rules.clientId !== null) claims['client_id'] ??= rules.clientId
+    claims['client_id'] ??= rules.clientId
     assertProfile(claims)
   }
   assertRequired(claims, rules)
@@ -180,12 +180,12 @@ function assertRequired(claims: object, { requiredClaims, identityClaim }: Creat
   throw new TypeError(`The token would have no claim "${missing}", which JWT_REQUIRED_CLAIMS demands`)
 }
 
-// RFC 9068 §2.2; a resource server would refuse the token. Its `sub`, `iat` and `jti` are always there.
-function assertProfile({ iss, exp, aud, client_id: client }: Readonly<Record<string, unknown>>): void {
+// RFC 9068 §2.2; a resource server would refuse the token. Its `sub`, `iat` and `jti` are always there, and a manager
+// without an issuer and an audience cannot be built.
+function assertProfile({ exp, aud, client_id: client }: Readonly<Record<string, unknown>>): void {
   const missing =
-    (iss === undefined && 'iss') ||
     (exp === undefined && 'exp') ||
-    ((aud === undefined || (aud as string | readonly string[]).length === 0) && 'aud') ||
+    ((aud as string | readonly string[]).length === 0 && 'aud') ||
     (!isNonEmptyString(client) && 'client_id')
   if (missing === false) return
   const advice = missing === 'client_id' ? ': pass it as a claim, or set JWT_CLIENT_ID' : ''
