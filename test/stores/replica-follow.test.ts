@@ -160,6 +160,52 @@ test('what has ended is dropped a minute later, by a read, once a second', async
   expect(isRevokedNow(replica, 'late')).toBe(true)
 })
 
+describe('after a loss', () => {
+  test('the writes come when they are due, and only what arrived lately comes first', async () => {
+    fixRandom(0.5)
+    const { clock, inner, faulty, open, entry } = createWorld()
+    await inner.revoke([entry('old')])
+    const replica = await open({ bound: '1s' })
+    await replica.revoke([entry('new')])
+    const next = await lose(faulty, clock)
+    await next.revoke([entry('newer')])
+    // At rest it reads every 218.75 ms.
+    const ids = () => faulty.restored.map(({ id }) => id)
+    await clock.advance('281ms')
+    expect(ids()).toEqual([])
+    await clock.advance('0.25ms')
+    expect(ids()).toEqual(['new'])
+    await clock.advance('249ms')
+    expect(ids()).toEqual(['new'])
+    await clock.advance('1ms')
+    expect(ids()).toEqual(['new', 'old'])
+
+    // What was read from the start is not new, however late it was read.
+    faulty.restored.length = 0
+    await lose(faulty, clock)
+    await clock.advance('282ms')
+    expect(ids()).not.toContain('newer')
+    await clock.advance('250ms')
+    expect(ids()).toContain('newer')
+  })
+
+  test('a store that refuses the writes is not read all the time', async () => {
+    const { clock, faulty, open, entry } = createWorld()
+    const replica = await open({ bound: '100ms' })
+    await replica.revoke([entry('a')])
+    await lose(faulty, clock)
+    const { feed } = faulty.store
+    let [asked, refused] = [0, 0]
+    Object.assign(faulty.store, {
+      feed: (...given: Parameters<typeof feed>) => (asked++, feed(...given)),
+      restore: () => (refused++, down()),
+    })
+    await clock.advance('1s')
+    expect(refused).toBeGreaterThan(10)
+    expect(asked).toBeLessThan(100)
+  })
+})
+
 describe('reads', () => {
   test.each([
     [0, 187.5],

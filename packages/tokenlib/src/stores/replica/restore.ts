@@ -114,6 +114,7 @@ export function createRestorer(options: RestorerOptions): Restorer {
     async run() {
       if (isWriting) return
       forgetOld()
+      if (unsent.size === 0 && monotonicNow() < dueAt) return
       isWriting = true
       try {
         if (given !== null && monotonicNow() >= dueAt) await writeMissing(given)
