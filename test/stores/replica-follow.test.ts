@@ -410,6 +410,18 @@ describe('a check of a stale replica', () => {
     expect(faulty.feeds).toBe(2)
     expect(await clock.runUntil(replica.lookup(key('a')))).toEqual([undefined])
   })
+
+  test('asks again where a read was complete after the one that failed', async () => {
+    fixRandom(0.1)
+    const { clock, faulty, start } = createWorld()
+    faulty.onFeed = down
+    const replica = await start({ bound: '20ms' })
+    faulty.onFeed = null
+    await clock.advance('5ms')
+    expect(replica.replica?.readState()).toMatchObject({ isFresh: true, lastError: null })
+    clock.block('21ms')
+    expect(await replica.lookup(key('a'))).toEqual([undefined])
+  })
 })
 
 describe('the position', () => {
