@@ -87,7 +87,7 @@ describe('with a bound of 0', () => {
   })
 
   test.each([
-    ['throws', (): never => hangUp()],
+    ['throws', throwGone],
     ['is no text', () => 7],
   ])('nothing is accepted where the version %s', async (_, read) => {
     const { store, open, versions } = createVersioned()
@@ -95,6 +95,14 @@ describe('with a bound of 0', () => {
     versions.read = read
     expect(() => isRevokedNow(replica, 'a')).toThrow(Error)
     await expect(replica.lookup(key('a'))).rejects.toBeInstanceOf(Error)
+  })
+
+  test('the store is asked, if that is wanted, where it has never told its version', async () => {
+    const { store, start, versions, entry, inner } = createVersioned()
+    versions.read = throwGone
+    const replica = await start({ bound: 0, whenStale: 'ask' }, store)
+    await inner.revoke([entry('a')])
+    expect(await replica.lookup([...key('a'), ...key('b')])).toEqual([FOREVER, undefined])
   })
 
   test('after a read that failed, only a later one counts, also of the same version', async () => {
@@ -169,6 +177,6 @@ describe('the freshness of a version', () => {
   })
 })
 
-function hangUp(): never {
+function throwGone(): never {
   throw new Error('The file is gone')
 }
