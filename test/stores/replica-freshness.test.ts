@@ -93,6 +93,14 @@ describe('a clock that moves', () => {
     expect([freshness.isFresh(), freshness.wasSetBack()]).toEqual([false, true])
   })
 
+  test('so is one that was set ahead in the meantime, and then set right', () => {
+    const { freshness, clocks, read } = create()
+    clocks.wall += 7_200_000
+    read()
+    clocks.wall -= 7_200_000
+    expect([freshness.wasSetBack(), freshness.wasSetBack()]).toEqual([true, false])
+  })
+
   test('a wall clock that stands still, or shows the same moment twice, does not lengthen the bound', () => {
     const { freshness, clocks, read } = create(100)
     read()
@@ -101,12 +109,12 @@ describe('a clock that moves', () => {
     expect(freshness.isFresh()).toBe(false)
   })
 
-  test('a clock that is corrected by less is no matter', () => {
+  test('a clock that is corrected by up to a second is no matter', () => {
     const { freshness, clocks, read } = create()
     read()
-    clocks.wall += 999
+    clocks.wall += 1000
     expect(freshness.isFresh()).toBe(true)
-    clocks.wall -= 1998
+    clocks.wall -= 2000
     expect([freshness.isFresh(), freshness.wasSetBack()]).toEqual([true, false])
   })
 })

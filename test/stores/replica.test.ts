@@ -3,7 +3,6 @@ import { createMemoryStore } from 'tokenlib/memory'
 import { replicate, type ReplicaOptions } from 'tokenlib/replica'
 import { storeContract } from '@tokenlib/contracts'
 import {
-  type FeedPage,
   FOREVER,
   type ReplicaChange,
   type Revocation,
@@ -11,9 +10,15 @@ import {
 } from '../../packages/tokenlib/src/kit.js'
 import { sleep } from '../../packages/tokenlib/src/runtime.js'
 import { createVirtualClock, type VirtualClock } from '../../packages/tokenlib/src/testing/clocks.js'
+import {
+  createFaulty as createFaultyStore,
+  down,
+  type Faulty,
+  HOUR,
+  key,
+  lose as loseHistory,
+} from './replica-fixture.js'
 import { childOf, firstToken, NO_GRACE } from '../../packages/contracts/src/store-fixture.js'
-
-const HOUR = 3_600_000
 
 storeContract(
   'replica of a memory store',
@@ -32,37 +37,8 @@ storeContract(
   { afterAll, beforeAll, describe, test },
 )
 
-/** A store whose answers can be held up, made to fail, or changed. */
-interface Faulty {
-  readonly store: RevocationStore
-  /** What `feed` does instead; `null` for nothing. */
-  onFeed: ((read: () => Promise<FeedPage>) => Promise<FeedPage>) | null
-  feeds: number
-  lookups: number
-  restored: Revocation[]
-}
-
-function createFaulty(inner: RevocationStore = createMemoryStore({ clock })): Faulty {
-  const faulty: Faulty = { store: inner, onFeed: null, feeds: 0, lookups: 0, restored: [] }
-  const { watch: _, ...unwatched } = inner
-  const store: RevocationStore = {
-    ...unwatched,
-    feed(after, options) {
-      faulty.feeds++
-      const read = () => inner.feed(after, options)
-      return faulty.onFeed === null ? read() : faulty.onFeed(read)
-    },
-    lookup(keys) {
-      faulty.lookups++
-      return inner.lookup(keys)
-    },
-    async restore(batch) {
-      faulty.restored.push(...batch)
-      await inner.restore?.(batch)
-    },
-  }
-  return Object.assign(faulty, { store })
-}
+const createFaulty = (inner: RevocationStore = createMemoryStore({ clock })): Faulty =>
+  createFaultyStore(inner)
 
 let clock: VirtualClock
 beforeEach(() => void (clock = createVirtualClock()))
@@ -91,9 +67,6 @@ const entry = (id: string, given: Partial<Revocation> = {}): Revocation => ({
   until: clock() + HOUR,
   ...given,
 })
-const key = (id: string) => [{ kind: 'token' as const, id }]
-const down = (): Promise<never> => Promise.reject(new Error('The store is down'))
-
 async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await clock.advance('1ms')
 }
@@ -473,20 +446,7 @@ test('a stale replica that asks does not wait for a feed that does not answer', 
 })
 
 describe('after a reset', () => {
-  /** The history of the store is another one from now on, and has nothing. */
-  async function lose(faulty: Faulty): Promise<RevocationStore> {
-    const next = createMemoryStore({ clock })
-    await next.prepare({ longestLifetime: HOUR })
-    Object.assign(faulty.store, {
-      feed: next.feed,
-      lookup: next.lookup,
-      async restore(batch: readonly Revocation[]) {
-        faulty.restored.push(...batch)
-        await next.restore?.(batch)
-      },
-    })
-    return next
-  }
+  const lose = (faulty: Faulty): Promise<RevocationStore> => loseHistory(faulty, clock)
 
   test('it goes on refusing what it knows, and restores it', async () => {
     const faulty = createFaulty()
@@ -662,8 +622,12 @@ describe('options', () => {
     ['an unknown one', { bounds: '1s' }],
     ['no bound', { bound: 0 }],
     ['a bound of an hour', { bound: '1h' }],
+    ['a bound of more than a minute', { bound: '60001ms' }],
+    ['a bound of less than 20 ms', { bound: '19ms' }],
     ['a text that is no duration', { bound: 'soon' }],
     ['accepting while stale', { whenStale: 'accept' }],
+    ['a clock without a scheduler', { clock: () => 0 }],
+    ['a clock whose scheduler lacks something', { clock: Object.assign(() => 0, { scheduler: {} }) }],
   ])('%s is refused', (_, options) => {
     expect(() => replicate(createMemoryStore({ clock }), options as ReplicaOptions)).toThrow()
   })

@@ -229,8 +229,8 @@ export function createFollower(options: FollowerOptions): Follower {
     },
     readNow,
     async tryRead() {
-      if (reading === null && monotonicNow() - failedAt < FIRST_RETRY_MS)
-        throw lastError ?? new Error('No read')
+      const isTooSoon = reading === null && monotonicNow() - failedAt < FIRST_RETRY_MS
+      if (lastError !== null && isTooSoon) throw lastError
       await readNow()
     },
     startAgain() {

@@ -1,5 +1,5 @@
 import { nextTurn, withDeadline } from '../../runtime.js'
-import { FOREVER, type Revocation } from '../../revocation/revocation.js'
+import type { Revocation } from '../../revocation/revocation.js'
 import type { RevocationStore } from '../../revocation/store.js'
 import type { Clock, Scheduler } from '../../time.js'
 import { createRevocationCopy, type RevocationCopy } from '../memory/revocations.js'
@@ -114,6 +114,7 @@ export function createRestorer(options: RestorerOptions): Restorer {
     async run() {
       if (isWriting) return
       forgetOld()
+      if (unsent.size === 0 && monotonicNow() < dueAt) return
       isWriting = true
       try {
         if (given !== null && monotonicNow() >= dueAt) await writeMissing(given)
@@ -133,7 +134,7 @@ function toName({ kind, id }: Revocation): string {
 }
 
 function hasEnded({ until }: Revocation, now: number): boolean {
-  return until !== FOREVER && until <= now
+  return until <= now
 }
 
 function* listRecent(arrivals: readonly { readonly entries: readonly Revocation[] }[]): Iterable<Revocation> {
