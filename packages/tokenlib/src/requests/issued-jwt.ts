@@ -19,6 +19,7 @@ import {
 } from '../options.js'
 import { parseText, type RevocationKey, toRevocationKey } from '../revocation/revocation.js'
 import type { Claimed, LookupOptions } from '../revocation/store.js'
+import type { AnswerOptions } from '../revocation/store-client.js'
 import { type Duration, parseDuration } from '../time.js'
 import { decodePayload, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
 import type { JwsHeader } from '../tokens/jose.js'
@@ -149,13 +150,22 @@ async function checkIssuedJwt(
   assertUnbound(claims)
 
   const toIdKey = (id: string): RevocationKey => toRevocationKey('token', parseText('id', id), issuer)
-  const isListed = async (keys: readonly RevocationKey[], lookup?: LookupOptions): Promise<boolean> =>
+  const isListed = async (keys: readonly RevocationKey[], lookup?: AnswerOptions): Promise<boolean> =>
     store !== null && keys.length > 0 && store.isListed(keys, lookup)
   const { jti } = claims
   const signers = signer.ids.map((id) => toRevocationKey('key', id, issuer))
   const ids = isNonEmptyString(jti) ? [toIdKey(jti)] : []
+  // Another process may have received the JWT a moment ago. If the store does not answer, what a replica knows counts.
+  const isUsedId = async (): Promise<boolean> => {
+    const isKnown = await isListed(ids)
+    if (isKnown || store?.readReplica() == null) return isKnown
+    return isListed(ids, { fromStore: true }).catch((error: unknown) => {
+      if (isOutage(error)) return false
+      throw error
+    })
+  }
   // Waits for both: what this process knows about one counts, even if the store does not answer about the other.
-  const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isListed(ids)])
+  const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isUsedId()])
   if (revokedKey.status === 'fulfilled' && revokedKey.value) {
     throw new TokenSignatureError('Token was signed with a revoked key')
   }

@@ -9,24 +9,18 @@ import {
   type TokenLookup,
 } from './revocation.js'
 import { createRevoker, type Revoker, toName } from './revoker.js'
-import {
-  assertStore,
-  type LookupOptions,
-  readIsRevokedNow,
-  type ReplicaState,
-  type RevocationStore,
-} from './store.js'
-import { createStoreClient, type StoreClientOptions } from './store-client.js'
+import { assertStore, readIsRevokedNow, type ReplicaState, type RevocationStore } from './store.js'
+import { type AnswerOptions, createStoreClient, type StoreClientOptions } from './store-client.js'
 import { createStoredSessions, type SessionRules, type StoredSessions } from './stored-sessions.js'
 
 /** What a manager uses of its store. */
 export interface StoreConnection {
   /** Whether the store has revoked a token; `RevocationUnavailableError` when it cannot tell. */
-  isRevoked(token: RevocableToken, options?: LookupOptions): Promise<boolean>
+  isRevoked(token: RevocableToken, options?: AnswerOptions): Promise<boolean>
   /** Whether the store says synchronously that a token is not revoked. After `false`, call `isRevoked`. Never throws. */
   isUnrevokedNow(token: RevocableToken): boolean
   /** Whether one of the keys is revoked, whatever its moment; `RevocationUnavailableError` when the store cannot tell. */
-  isListed(keys: readonly RevocationKey[], options?: LookupOptions): Promise<boolean>
+  isListed(keys: readonly RevocationKey[], options?: AnswerOptions): Promise<boolean>
   readonly revoker: Revoker
   /** `null` if the store keeps none. */
   readonly sessions: StoredSessions | null
@@ -114,7 +108,7 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     async isRevoked(token, options) {
       if (isDeferred(token)) return true
       // Revocations that are known in memory count, even while the store does not answer.
-      const known = options?.atLeast === undefined ? readNow(token) : null
+      const known = options === undefined ? readNow(token) : null
       if (known !== null) return known
       const { keys, start, lifetime } = lookupOf(token)
       return isRevokedBy(await client.lookup(keys, lifetime, options), start)

@@ -162,7 +162,7 @@ function createDeferredRevocations(
   const findGenuine = async (all: readonly Deferred[]): Promise<readonly Deferred[]> => {
     const keys = all.flatMap(({ unless }) => unless)
     if (keys.length === 0) return all
-    const answers = await client.lookup(keys, 0)
+    const answers = await client.lookup(keys, 0, { fromStore: true })
     let at = 0
     return all.filter(({ unless }) => !isRevokedBy(answers.slice(at, (at += unless.length)), 0))
   }

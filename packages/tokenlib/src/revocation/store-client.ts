@@ -18,7 +18,7 @@ export interface StoreClient {
     lifetime?: number,
   ): Promise<Value>
   /** The store's answer for each key, checked for shape. Otherwise like `call`. */
-  lookup(keys: readonly RevocationKey[], lifetime: number, options?: LookupOptions): Promise<LookupAnswer>
+  lookup(keys: readonly RevocationKey[], lifetime: number, options?: AnswerOptions): Promise<LookupAnswer>
   /** Tells the store about a longer lifetime in the background. Only calls about tokens that live as long wait for it. */
   expect(lifetime: number): void
   /** Resolves once the store is prepared. Waits a few seconds for it, then rejects with the reason. */
@@ -28,6 +28,12 @@ export interface StoreClient {
   /** Plain fields, because every request reads them. */
   readonly lifetimes: Lifetimes
   readonly timeoutMs: number
+}
+
+/** What an answer must include. */
+export interface AnswerOptions extends LookupOptions {
+  /** Everything that was acknowledged: a replica asks its store. */
+  readonly fromStore?: true
 }
 
 /** Token lifetimes in milliseconds: the store has to know `longest`, and has acknowledged `prepared`. */
@@ -258,8 +264,12 @@ export function createStoreClient(store: RevocationStore, options: StoreClientOp
     lifetimes,
     timeoutMs,
     call,
-    lookup: (keys, lifetime, given) =>
-      call('lookup', async (target) => parseAnswers(await target.lookup(keys, given), keys), lifetime),
+    lookup(keys, lifetime, given) {
+      const ask = given?.fromStore === true ? store.replica?.ask : undefined
+      const run = (target: RevocationStore): Promise<LookupAnswer> =>
+        ask?.(keys) ?? target.lookup(keys, given)
+      return call('lookup', async (target) => parseAnswers(await run(target), keys), lifetime)
+    },
     expect(lifetime) {
       if (lifetime <= lifetimes.prepared) return
       raise(lifetime)

@@ -54,6 +54,8 @@ export interface Replica {
   ready(): Promise<void>
   /** Calls a listener with the revocations that arrive. Returns an unsubscribe function. */
   subscribe(listener: (entries: readonly Revocation[]) => void): () => void
+  /** Asks its store. The copy may not have what another process wrote a moment ago. */
+  readonly ask: (keys: readonly RevocationKey[]) => Promise<LookupAnswer>
   /** Refuses here what its store was not asked to revoke, or did not; it is written once the store answers again. */
   readonly keepUnsent: (batch: readonly Revocation[]) => void
   /** Resolves when no replica of the same bound can answer without what was acknowledged before this call. */

@@ -103,8 +103,11 @@ async function rotatePair(
     const { input, options } = await describe()
     const [startedAt, steadyAt] = [now(), monotonicNow()]
     const rotated = await sessions.rotate(verified, from)
-    // Check again: a key that was revoked since the first check must not live on in a pair that another key signs.
-    if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
+    // Check again: a key that was revoked since the first check must not live on in a pair that another key signs. A replica
+    // may not know it yet.
+    if (await store.isRevoked(verified, { fromStore: true })) {
+      throw new RevokedTokenError(verified.payload, verified.header)
+    }
     const session = { ...rotated, csrf, remember }
     const made =
       session.lineage === undefined

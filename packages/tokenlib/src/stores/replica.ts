@@ -220,6 +220,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     replica: {
       readState,
       subscribe: listeners.add,
+      ask: (keys) => askStore(keys),
       keepUnsent,
       // A replica that has not seen it by then is stale.
       waitForOthers: () => sleep(scheduler, boundMs),
