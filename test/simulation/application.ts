@@ -12,17 +12,8 @@ import { type Held, hold, readFacts, type Tokens } from './held.js'
 import type { Party, Place, Recorder, Target } from './history.js'
 import type { Process } from './machine.js'
 import type { Random } from './random.js'
+import type { Settings } from './settings.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
-
-/** What all applications of a world have in common. */
-export interface Settings {
-  readonly boundMs: number
-  readonly whenStale: 'refuse' | 'ask'
-  readonly graceMs: number
-  readonly accessLifetimeMs: number
-  readonly sessionLifetimeMs: number
-  readonly maxSessions: number | null
-}
 
 /** A real manager with a replica of the store, in one process. Every call is recorded. */
 export interface Application extends Place {

@@ -4,7 +4,8 @@ import { ACCESS, REFRESH } from './door.js'
 import { hold, type Tokens } from './held.js'
 import type { Recorder } from './history.js'
 import type { Machine, Process } from './machine.js'
-import type { Reached, Surroundings } from './people.js'
+import type { Surroundings } from './people.js'
+import type { Reached } from './ways.js'
 
 const ORIGIN = 'https://app.example'
 

@@ -1,6 +1,7 @@
 import type { Fault, FaultKind } from './history.js'
 import type { Disturbance } from './network.js'
-import type { Host, World } from './world.js'
+import type { Host } from './host.js'
+import type { World } from './world.js'
 
 /** A fault that is going to happen. */
 export interface PlannedFault extends Fault {

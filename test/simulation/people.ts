@@ -1,9 +1,8 @@
-import type { Application } from './application.js'
 import type { Held, Tokens } from './held.js'
 import type { Party } from './history.js'
-import type { Link } from './network.js'
 import type { Random } from './random.js'
 import type { Timeline } from './timeline.js'
+import type { Ways } from './ways.js'
 
 /** Somebody with an app in several tabs, which share the newest tokens that have arrived. */
 export interface Person {
@@ -14,18 +13,11 @@ export interface Person {
   call(): Promise<void>
 }
 
-/** An application, and the way to it. */
-export interface Reached {
-  readonly application: Application
-  readonly send: Link['send']
-}
-
 /** What people find in their world. */
 export interface Surroundings {
   readonly timeline: Timeline
   readonly random: Random
-  /** One that is running; `null` if there is none. */
-  readonly findApplication: () => Reached | null
+  readonly findApplication: Ways['findApplication']
   readonly accessLifetimeMs: number
   readonly graceMs: number
 }
