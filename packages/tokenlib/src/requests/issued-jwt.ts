@@ -90,6 +90,9 @@ export interface IssuedJwt {
 /** The note of events about JWTs that were received. */
 export const USED_ONCE = 'Received, used once'
 
+// No replica is at this position, so the store is asked.
+const NO_POSITION = ''
+
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
 export function verifyIssuedJwt(
   authenticator: Authenticator,
@@ -151,11 +154,14 @@ async function checkIssuedJwt(
   const toIdKey = (id: string): RevocationKey => toRevocationKey('token', parseText('id', id), issuer)
   const isListed = async (keys: readonly RevocationKey[], lookup?: LookupOptions): Promise<boolean> =>
     store !== null && keys.length > 0 && store.isListed(keys, lookup)
+  // A replica may not know yet that another process has received the JWT. What it knows counts during an outage too.
+  const isUsedId = async (keys: readonly RevocationKey[]): Promise<boolean> =>
+    (await isListed(keys)) || (store?.readReplica() != null && isListed(keys, { atLeast: NO_POSITION }))
   const { jti } = claims
   const signers = signer.ids.map((id) => toRevocationKey('key', id, issuer))
   const ids = isNonEmptyString(jti) ? [toIdKey(jti)] : []
   // Waits for both: what this process knows about one counts, even if the store does not answer about the other.
-  const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isListed(ids)])
+  const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isUsedId(ids)])
   if (revokedKey.status === 'fulfilled' && revokedKey.value) {
     throw new TokenSignatureError('Token was signed with a revoked key')
   }
