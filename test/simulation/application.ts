@@ -10,6 +10,7 @@ import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createDoor } from './door.js'
 import { type Held, hold, readFacts, type Tokens } from './held.js'
 import type { Party, Place, Recorder, Target } from './history.js'
+import type { IdentityProvider } from './identity-provider.js'
 import type { Process } from './machine.js'
 import type { Random } from './random.js'
 import type { Settings } from './settings.js'
@@ -28,7 +29,7 @@ export interface Application extends Place {
   countSessions(user: string, limit: number): Promise<void>
   reportHealth(): Promise<void>
   setKeys(keys: readonly OwnKey[]): void
-  /** Answers a request of a browser: the session routes, and one guarded route. */
+  /** Answers a request: the session routes, one guarded route, and logouts of the provider. */
   handle(request: Request): Promise<Response>
 }
 
@@ -38,6 +39,7 @@ export interface ApplicationOptions {
   readonly process: Process
   readonly store: RevocationStore
   readonly keys: readonly OwnKey[]
+  readonly provider: IdentityProvider
   readonly random: Random
   readonly settings: Settings
   readonly recorder: Recorder
@@ -46,7 +48,7 @@ export interface ApplicationOptions {
 
 /** Starts an application. */
 export function createApplication(options: ApplicationOptions): Application {
-  const { place, process, keys, random, settings, recorder, worldNow } = options
+  const { place, process, keys, provider, random, settings, recorder, worldNow } = options
   const { boundMs, whenStale, graceMs, accessLifetimeMs, sessionLifetimeMs, maxSessions } = settings
   const { clock } = process
   const manager = new TokenManager({
@@ -60,6 +62,7 @@ export function createApplication(options: ApplicationOptions): Application {
       JWT_VERIFIED_CACHE_SIZE: 200,
     }),
     keys,
+    issuers: [provider.trusted],
     store: replicate(options.store, { bound: `${boundMs}ms`, whenStale, clock }),
     clock,
     randomBytes: random.bytes,
@@ -178,6 +181,6 @@ export function createApplication(options: ApplicationOptions): Application {
       )
     },
     setKeys: (next) => manager.keys.set(next),
-    handle: createDoor({ place, process, maxSessions, recorder, worldNow }, manager),
+    handle: createDoor({ place, process, settings, recorder, worldNow }, manager),
   }
 }

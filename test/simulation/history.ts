@@ -50,6 +50,13 @@ export type Event =
       readonly received: string | null
     })
   | (Operation & { readonly op: 'revoke'; readonly target: Target; readonly isEverywhere: boolean })
+  /** A logout of the identity provider arrives, for the first time or again. `id` is the `jti` of its token. */
+  | (Operation & {
+      readonly op: 'logout'
+      readonly id: string
+      readonly targets: readonly Target[]
+      readonly isEverywhere: boolean
+    })
   /** A browser believes that its session is over. */
   | (Operation & { readonly op: 'loggedOut'; readonly session: string })
   /** How many sessions a user has. */

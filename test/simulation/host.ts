@@ -1,5 +1,6 @@
 import { type Application, createApplication } from './application.js'
 import type { Recorder } from './history.js'
+import type { IdentityProvider } from './identity-provider.js'
 import type { KeyRing } from './key-ring.js'
 import type { Machine } from './machine.js'
 import { type Conditions, createLink, type Link, type Peer } from './network.js'
@@ -28,6 +29,7 @@ export interface HostSurroundings {
   readonly isFull: () => boolean
   readonly conditions: Conditions
   readonly keys: KeyRing
+  readonly provider: IdentityProvider
   readonly settings: Settings
   readonly recorder: Recorder
 }
@@ -36,9 +38,10 @@ export interface HostSurroundings {
 export function createHost(
   machine: Machine,
   own: Random,
-  { timeline, server, peer, isFull, conditions, keys, settings, recorder }: HostSurroundings,
+  { timeline, server, peer, isFull, conditions, keys, provider, settings, recorder }: HostSurroundings,
 ): Host {
   const { name } = machine
+  const quiet: StoreServer = { ...server, watch: () => () => {} }
   let life = 0
   const host: Host = {
     name,
@@ -52,8 +55,9 @@ export function createHost(
       const application = createApplication({
         place: { application: name, life: life++ },
         process,
-        store: createRemoteStore(server, link, isFull),
+        store: createRemoteStore(settings.wakesReplicas ? server : quiet, link, isFull),
         keys: keys.list(),
+        provider,
         random: own.fork(`ids ${life}`),
         settings,
         recorder,

@@ -1,10 +1,12 @@
 import { createBrowser } from './browser.js'
 import type { Held, Tokens } from './held.js'
 import type { Recorder, Target } from './history.js'
+import type { IdentityProvider } from './identity-provider.js'
 import type { KeyRing } from './key-ring.js'
 import { createMachine } from './machine.js'
 import type { Conditions } from './network.js'
 import { createPerson, type Person, type Surroundings } from './people.js'
+import { startSignOuts } from './sign-outs.js'
 import { createWays, runIn } from './ways.js'
 import type { World } from './world.js'
 
@@ -18,8 +20,16 @@ export interface Life {
   readonly revoked: () => Iterable<Held>
 }
 
+/** What people and operators find, beside the world itself. */
+export interface LifeOptions {
+  readonly keys: KeyRing
+  readonly provider: IdentityProvider
+  readonly conditions: Conditions
+  readonly recorder: Recorder
+}
+
 /** Everybody begins. */
-export function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder: Recorder): Life {
+export function startLife(world: World, { keys, provider, conditions, recorder }: LifeOptions): Life {
   const { timeline, hosts, settings } = world
   const random = world.random.fork('life')
   const people: Person[] = []
@@ -79,6 +89,26 @@ export function startLife(world: World, keys: KeyRing, conditions: Conditions, r
       }
     }
   }
+
+  // Some of those who have sessions of our own sign in at the provider too.
+  startSignOuts(
+    Array.from({ length: Math.ceil(population / 4) }, (_, number) => `user-${number}`),
+    {
+      ...surroundings,
+      provider,
+      recorder,
+      boundMs: settings.boundMs,
+      every,
+      onSignedOut(sub, held) {
+        insist(held)
+        for (const person of people) {
+          if (person.user !== sub || person.tokens === null) continue
+          insist(person.tokens.access)
+          if (person.party === 'owner' && random.chance(0.5)) void person.logInAgain()
+        }
+      },
+    },
+  )
 
   const findOwner = (): Pick<Person, 'user' | 'tokens'> => random.pick(people.slice(0, population))
   const findBrowser = (): Pick<Person, 'user' | 'tokens'> => {

@@ -11,6 +11,8 @@ export interface Person {
   readonly tokens: Tokens | null
   /** Calls a guarded route somewhere, in one of the tabs; logs in first if there is no session. */
   call(): Promise<void>
+  /** Was signed out elsewhere, and logs in again at once. */
+  logInAgain(): Promise<void>
 }
 
 /** What people find in their world. */
@@ -95,6 +97,10 @@ export function createPerson(
     get tokens() {
       return tokens
     },
+    logInAgain() {
+      tokens = null
+      return logIn()
+    },
     async call() {
       if (tokens === null) return party === 'owner' ? logIn() : undefined
       const { access, refresh } = tokens
@@ -105,7 +111,8 @@ export function createPerson(
       }
       const found = findApplication()
       const token = random.chance(0.9) ? access : random.pick([access, ...held])
-      if (found !== null) await found.send(() => found.application.check(token)).catch(() => undefined)
+      const code = await found?.send(() => found.application.check(token)).catch(() => undefined)
+      if (code === 'TOKEN_REVOKED' && party === 'owner' && tokens?.access === token) tokens = null
     },
   }
 }

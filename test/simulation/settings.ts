@@ -9,6 +9,10 @@ export interface Settings {
   readonly accessLifetimeMs: number
   readonly sessionLifetimeMs: number
   readonly maxSessions: number | null
+  /** Whether the store wakes its replicas, which is only a hint. */
+  readonly wakesReplicas: boolean
+  /** Whether a logout of the provider is answered when no process accepts the tokens any more. */
+  readonly logsOutEverywhere: boolean
 }
 
 /** The settings of a seed. */
@@ -20,6 +24,8 @@ export function drawSettings(random: Random): Settings {
     accessLifetimeMs: random.pick([10_000, 20_000, 60_000]),
     sessionLifetimeMs: random.pick([120_000, 600_000, 3_600_000]),
     maxSessions: random.pick([null, null, 3]),
+    wakesReplicas: random.chance(0.6),
+    logsOutEverywhere: random.chance(0.3),
   }
 }
 

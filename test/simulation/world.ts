@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto'
 import { systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
-import { createChecker, type Exception, type Violation } from './checker.js'
+import { createChecker } from './checker.js'
 import { enterWorld } from './globals.js'
 import type { Fault, Recorder } from './history.js'
 import { createHost, type Host } from './host.js'
+import { createIdentityProvider } from './identity-provider.js'
 import { judge } from './judge.js'
 import { createKeyRing } from './key-ring.js'
 import { startLife } from './life.js'
 import { createMachine, type Machine } from './machine.js'
 import { planFaults } from './nemesis.js'
 import type { Peer } from './network.js'
+import type { Exception, Violation } from './promises.js'
 import { createRandom, type Random } from './random.js'
 import { drawConditions, drawSettings, type Settings } from './settings.js'
 import { createStoreServer, type StoreServer } from './store-server.js'
@@ -99,6 +101,11 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const store = { isUp: true, isFull: false, slownessMs: 0 as number | null }
   const peer: Peer = { isUp: () => store.isUp, readSlownessMs: () => store.slownessMs }
   const keys = createKeyRing(random.fork('keys'))
+  const provider = createIdentityProvider(
+    createMachine(timeline, 'provider', { drift: 0, leadMs: random.between(-2000, 2000) }),
+    random.fork('provider'),
+    settings.sessionLifetimeMs,
+  )
   const hosts = Array.from({ length: processes }, (_, at) =>
     createHost(drawMachine(`app-${at}`), random.fork(`host ${at}`), {
       timeline,
@@ -107,6 +114,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
       isFull: () => store.isFull,
       conditions,
       keys,
+      provider,
       settings,
       recorder,
     }),
@@ -119,7 +127,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   for (const { t0, begin } of faults) timeline.at(t0, begin)
   for (const host of hosts) timeline.at(random.between(0, 2000), () => host.start())
 
-  const life = startLife(world, keys, conditions, recorder)
+  const life = startLife(world, { keys, provider, conditions, recorder })
   await timeline.runUntil(seconds * 1000)
   life.end()
   await judge(world, [...life.revoked()])
