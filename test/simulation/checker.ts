@@ -34,6 +34,12 @@ interface Revocation extends Place {
   readonly logout: Logout | null
 }
 
+interface Loss extends Fault {
+  readonly lostAfter: number
+  /** Whose writes were lost; everybody's unless given. */
+  readonly writers?: readonly string[]
+}
+
 interface Session {
   readonly user: string
   readonly t0: number
@@ -71,7 +77,7 @@ export function createChecker(options: CheckerOptions): Checker {
   const violations: Violation[] = []
   const exceptions = new Map<Exception, number>()
   const faults: Fault[] = []
-  const losses: (Fault & { readonly lostAfter: number })[] = []
+  const losses: Loss[] = []
   const sessions = new Map<string, Session>()
   const revocations = new Map<string, Revocation[]>()
   // The tokens that each process has refused.
@@ -114,21 +120,37 @@ export function createChecker(options: CheckerOptions): Checker {
   const wasRestored = (revocation: Revocation, at: number): Exception | null => {
     for (const loss of losses) {
       if (revocation.t1 < loss.lostAfter || revocation.t0 > loss.t0 || at < loss.t0) continue
+      if (loss.writers?.includes(revocation.application) === false) continue
       // Whoever revoked it knows it, and writes it again once it can.
       const ended = faults.some(
         ({ kind, applications, t0 }) =>
           kind === 'crash' && applications?.includes(revocation.application) && t0 >= revocation.t1,
       )
       if (ended) return 'lost while no process knew it'
-      const disturbed = faults.reduce(
-        (latest, fault) => (fault.t0 <= latest + restoreMs ? Math.max(latest, fault.t1) : latest),
-        loss.t1,
-      )
-      if (at <= disturbed + restoreMs) return 'failover'
+      if (at <= findCalm(loss.t1) + restoreMs) return 'failover'
     }
     return null
   }
   const restoreMs = RESTORE_BOUNDS * boundMs + RESTORE_MS
+
+  // When processes have nothing more to wait for, after a moment.
+  const findCalm = (from: number): number =>
+    faults.reduce(
+      (latest, fault) => (fault.t0 <= latest + restoreMs ? Math.max(latest, fault.t1) : latest),
+      from,
+    )
+
+  // Between the sides of a primary that was cut off. With `min-replicas-to-write`, it refuses everything after a while.
+  const isAcrossSides = (revocation: Revocation, { application }: Place, at: number): boolean =>
+    faults.some(({ isolation, t0, t1, lostAfter = t0 }) => {
+      if (isolation === undefined || at < t0 || revocation.t1 < lostAfter || revocation.t0 > t1) return false
+      const { hosts, fencedAfterMs } = isolation
+      const isOld = hosts.includes(application)
+      if (isOld === hosts.includes(revocation.application)) return false
+      if (isOld && fencedAfterMs !== null)
+        return at <= t0 + fencedAfterMs + boundMs * (1 + drift) + TOLERANCE_MS
+      return at <= findCalm(t1) + restoreMs
+    })
 
   const findSuspension = ({ application }: Place, at: number): Exception | null => {
     const own = faults.filter(({ applications }) => applications?.includes(application) === true)
@@ -166,6 +188,7 @@ export function createChecker(options: CheckerOptions): Checker {
         if (!isLate && !revocation.isEverywhere && !event.isFinal) continue
         const exception =
           wasRestored(revocation, t0) ??
+          (isAcrossSides(revocation, event, t0) ? 'isolated primary' : null) ??
           findSuspension(event, t0) ??
           logouts.wasKept(revocation, t0) ??
           (isProviderClockWrong(session, t0) ? 'wrong clock' : null)
@@ -306,6 +329,7 @@ export function createChecker(options: CheckerOptions): Checker {
         if (revocation.t1 >= t0 || !isConcerned(target, revocation, session)) continue
         const exception =
           wasRestored(revocation, t0) ??
+          (isAcrossSides(revocation, event, t0) ? 'isolated primary' : null) ??
           logouts.wasKept(revocation, t0) ??
           (isMissedByClock(target, revocation, session) ? 'wrong clock' : null)
         if (exception !== null) grant(exception)
@@ -399,7 +423,11 @@ export function createChecker(options: CheckerOptions): Checker {
     exceptions,
     fault(fault) {
       faults.push(fault)
-      if (fault.lostAfter !== undefined) losses.push({ ...fault, lostAfter: fault.lostAfter })
+      const { isolation, t0, t1, lostAfter } = fault
+      if (lostAfter === undefined) return
+      losses.push({ ...fault, lostAfter, t1: isolation === undefined ? t1 : t0 + isolation.failoverMs })
+      // When the old primary is back, what it has taken meanwhile is lost.
+      if (isolation !== undefined) losses.push({ ...fault, lostAfter, t0: t1, writers: isolation.hosts })
     },
     event(event) {
       const { result } = event

@@ -1,3 +1,5 @@
+import type { Isolation } from './cluster.js'
+
 /** A kind of revocation, and what it is about: a `jti`, a `sid`, a user, a `kid`, or nothing. */
 export interface Target {
   readonly kind: 'token' | 'session' | 'user' | 'key' | 'all'
@@ -81,6 +83,8 @@ export interface Fault {
   readonly applications: readonly string[] | null
   /** The store has lost what it acknowledged after this moment, up to `t0`. */
   readonly lostAfter?: number
+  /** A primary that was cut off from `t0` to `t1`; what it has taken since is lost then. */
+  readonly isolation?: Isolation
   /** How far a clock is ahead of the world from then on. */
   readonly byMs?: number
 }
@@ -95,6 +99,8 @@ export type FaultKind =
   | 'store slow'
   | 'store full'
   | 'store lost writes'
+  | 'store stalls'
+  | 'isolated primary'
   | 'crash'
   | 'stall'
   | 'suspension'

@@ -3,12 +3,14 @@ import type { World } from './world.js'
 
 /** Heals everything; then every revocation must be known everywhere, and to processes that start anew. */
 export async function judge(
-  { timeline, hosts, settings, store }: World,
+  { timeline, hosts, settings, store, cluster }: World,
   revoked: Iterable<Held>,
 ): Promise<void> {
   store.isUp = true
   store.isFull = false
   store.slownessMs = 0
+  store.stallsUntil = 0
+  cluster.heal()
   for (const host of hosts) {
     host.storeLink?.disturb(null)
     host.start()

@@ -39,6 +39,8 @@ export type Exception =
   | 'failover'
   /** Replica: if the processes that knew it have ended, it is lost for good. */
   | 'lost while no process knew it'
+  /** Replica: a primary that is cut off answers those on its side; what one side has revoked, the other does not know. */
+  | 'isolated primary'
   /** Replica: a suspension of less than a second is not detected. */
   | 'short suspension'
   /** Replica: nor is one after which the clock of the system shows the same time, as if it had stopped too. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
 import { createChecker } from './checker.js'
+import { type Cluster, createCluster } from './cluster.js'
 import { enterWorld } from './globals.js'
 import type { Fault, Recorder } from './history.js'
 import { createHost, type Host } from './host.js'
@@ -10,11 +11,10 @@ import { createKeyRing } from './key-ring.js'
 import { startLife } from './life.js'
 import { createMachine, type Machine } from './machine.js'
 import { planFaults } from './nemesis.js'
-import type { Peer } from './network.js'
 import type { Exception, Violation } from './promises.js'
 import { createRandom, type Random } from './random.js'
 import { drawConditions, drawSettings, type Settings } from './settings.js'
-import { createStoreServer, type StoreServer } from './store-server.js'
+import { createStoreServer } from './store-server.js'
 import { createTimeline, type Timeline } from './timeline.js'
 
 /** How large a world is. */
@@ -45,8 +45,15 @@ export interface World {
   readonly random: Random
   readonly settings: Settings
   readonly hosts: readonly Host[]
-  readonly server: StoreServer
-  readonly store: { isUp: boolean; isFull: boolean; slownessMs: number | null }
+  readonly cluster: Cluster
+  readonly store: {
+    isUp: boolean
+    isFull: boolean
+    /** `null` if it hangs. */
+    slownessMs: number | null
+    /** It accepts everything, and answers nothing before that. */
+    stallsUntil: number
+  }
 }
 
 const MAX_DRIFT = 0.0002
@@ -98,8 +105,11 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
       leadMs: random.between(-2000, 2000),
     })
   const server = createStoreServer(drawMachine('store'), random.fork('server'), timeline.now)
-  const store = { isUp: true, isFull: false, slownessMs: 0 as number | null }
-  const peer: Peer = { isUp: () => store.isUp, readSlownessMs: () => store.slownessMs }
+  const cluster = createCluster(timeline, server)
+  const store: World['store'] = { isUp: true, isFull: false, slownessMs: 0, stallsUntil: 0 }
+  // What arrives while it stalls is answered at once when that is over.
+  const readSlownessMs = (): number | null =>
+    store.slownessMs === null ? null : Math.max(store.slownessMs, store.stallsUntil - timeline.now())
   const keys = createKeyRing(random.fork('keys'))
   const provider = createIdentityProvider(
     createMachine(timeline, 'provider', { drift: 0, leadMs: random.between(-2000, 2000) }),
@@ -109,8 +119,8 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const hosts = Array.from({ length: processes }, (_, at) =>
     createHost(drawMachine(`app-${at}`), random.fork(`host ${at}`), {
       timeline,
-      server,
-      peer,
+      server: cluster.serverOf(`app-${at}`),
+      peer: { isUp: () => store.isUp && cluster.isReachable(`app-${at}`), readSlownessMs },
       isFull: () => store.isFull,
       conditions,
       keys,
@@ -120,7 +130,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
     }),
   )
 
-  const world: World = { timeline, random, settings, hosts, server, store }
+  const world: World = { timeline, random, settings, hosts, cluster, store }
   const faults = planFaults(world, seconds * 1000, (fault) => recorder.fault(fault)).filter(
     ({ number }) => options.faults?.includes(number) ?? true,
   )
