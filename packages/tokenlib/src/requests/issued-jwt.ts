@@ -18,7 +18,7 @@ import {
   text,
 } from '../options.js'
 import { parseText, type RevocationKey, toRevocationKey } from '../revocation/revocation.js'
-import type { Claimed, LookupOptions } from '../revocation/store.js'
+import { type Claimed, type LookupOptions, NO_POSITION } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
 import { decodePayload, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
 import type { JwsHeader } from '../tokens/jose.js'
@@ -89,9 +89,6 @@ export interface IssuedJwt {
 
 /** The note of events about JWTs that were received. */
 export const USED_ONCE = 'Received, used once'
-
-// No replica is at this position, so the store is asked.
-const NO_POSITION = ''
 
 /** Checks a JWT of an issuer: its signature, `typ`, `iss`, `aud` and dates. */
 export function verifyIssuedJwt(

@@ -101,6 +101,9 @@ export interface LookupOptions {
   readonly atLeast?: Position
 }
 
+/** No replica is at this position: with it as `atLeast`, the store is asked. */
+export const NO_POSITION: Position = ''
+
 /** How long to wait for news. */
 export interface FeedOptions {
   /** 0 answers immediately. */

@@ -6,6 +6,7 @@ import { settleQuietly } from '../runtime.js'
 import type { RequestToken } from '../http/read-token.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
 import { requireSessions, requireStore } from '../revocation/connect-store.js'
+import { NO_POSITION } from '../revocation/store.js'
 import { CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
 import {
   type Authenticator,
@@ -102,9 +103,15 @@ async function rotatePair(
     await presented
     const { input, options } = await describe()
     const [startedAt, steadyAt] = [now(), monotonicNow()]
-    const rotated = await sessions.rotate(verified, from)
-    // Check again: a key that was revoked since the first check must not live on in a pair that another key signs.
-    if (await store.isRevoked(verified)) throw new RevokedTokenError(verified.payload, verified.header)
+    // A key that is revoked must not live on in a pair that another key signs. A replica may not know it yet, so the store
+    // is asked; what was revoked since then, this process may know.
+    const [rotated, isRevoked] = await Promise.all([
+      sessions.rotate(verified, from),
+      store.readReplica() !== null && store.isRevoked(verified, { atLeast: NO_POSITION }),
+    ])
+    if (isRevoked || (await store.isRevoked(verified))) {
+      throw new RevokedTokenError(verified.payload, verified.header)
+    }
     const session = { ...rotated, csrf, remember }
     const made =
       session.lineage === undefined
