@@ -27,7 +27,7 @@ export interface Application extends Place {
   revoke(target: Target, isEverywhere?: boolean): Promise<string>
   /** Lists the sessions of a user, who may have `limit` of them. */
   countSessions(user: string, limit: number): Promise<void>
-  reportHealth(): Promise<void>
+  reportHealth(isAtRest?: boolean): Promise<void>
   setKeys(keys: readonly OwnKey[]): void
   /** Answers a request: the session routes, one guarded route, and logouts of the provider. */
   handle(request: Request): Promise<Response>
@@ -168,7 +168,7 @@ export function createApplication(options: ApplicationOptions): Application {
         (event, list) => recorder.event({ ...event, op: 'list', user, limit, count: list?.length ?? 0 }),
       )
     },
-    async reportHealth() {
+    async reportHealth(isAtRest = false) {
       await record(
         () => manager.health(),
         (event, health) =>
@@ -177,6 +177,7 @@ export function createApplication(options: ApplicationOptions): Application {
             op: 'health',
             entries: health?.replica?.entries ?? 0,
             timers: process.countTimers(),
+            isAtRest,
           }),
       )
     },

@@ -2,6 +2,7 @@ import { PROVIDER_PREFIX } from './held.js'
 import type { Event, Fault, Place, Target, TokenFacts } from './history.js'
 import { createLogouts, type Logout } from './logouts.js'
 import type { Exception, Promised, Violation } from './promises.js'
+import { WRITES_AT_REST } from './rest.js'
 
 /** What a checker has to know of a world. */
 export interface CheckerOptions {
@@ -63,7 +64,11 @@ const TOLERANCE_MS = 5
 // How long processes take to find and repair a loss, beside the bound: a random delay of up to 5/8 of it, and messages.
 const RESTORE_BOUNDS = 3
 const RESTORE_MS = 2000
+// For tokens of our own, and for those of the provider.
+const ENTRIES_PER_REVOCATION = 2
 const MAX_TIMERS = 200
+const MAX_TIMERS_AT_REST = 5
+const MAX_MESSAGE_MS = 1000
 // Production: synchronise the clocks of all machines to within a second.
 const CLOCKS_AGREE_MS = 1000
 const MAX_CLOCK_ERROR_MS = 60_000
@@ -363,6 +368,16 @@ export function createChecker(options: CheckerOptions): Checker {
         Math.abs(t0 - fault.t1) <= TOLERANCE_MS,
     )
 
+  // Every browser has a user of its own. Messages take a while.
+  const wasReplaced = (session: Session): boolean =>
+    [...sessions.values()].some(
+      (other) =>
+        other !== session &&
+        other.user === session.user &&
+        other.t0 <= session.t1 + MAX_MESSAGE_MS &&
+        session.t0 <= other.t1 + MAX_MESSAGE_MS,
+    )
+
   const checkBrowser = (event: Event & { op: 'loggedOut' }): void => {
     const session = sessions.get(event.session)
     // Its end, by whatever clock.
@@ -376,7 +391,9 @@ export function createChecker(options: CheckerOptions): Checker {
     }))
     const [token] = tokens as [TokenFacts]
     const hasCause = tokens.some((one) => findCause(one, event.t1))
-    if (!session.isStolen && !hasCause) checkLogout(event, session, token)
+    if (session.isStolen || hasCause) return
+    if (wasReplaced(session)) grant('two logins at once')
+    else checkLogout(event, session, token)
   }
 
   const noteRevocation = (
@@ -412,9 +429,14 @@ export function createChecker(options: CheckerOptions): Checker {
 
   const checkGrowth = (event: Event & { op: 'health' }): void => {
     while ((alive[0] ?? Infinity) < event.t1 - longestLifetimeMs) alive.shift()
-    const most = alive.length + sessionsOf.size + 100
+    const most = ENTRIES_PER_REVOCATION * alive.length + sessionsOf.size + 100
     if (event.entries > most)
       report('no growth', event, `${event.entries} entries, ${most} revocations are alive`)
+    if (
+      event.isAtRest &&
+      (event.entries > ENTRIES_PER_REVOCATION * WRITES_AT_REST || event.timers > MAX_TIMERS_AT_REST)
+    )
+      report('no growth', event, `${event.entries} entries and ${event.timers} timers at rest`)
     if (event.timers > MAX_TIMERS) report('no growth', event, `${event.timers} timers are waiting`)
   }
 

@@ -60,6 +60,7 @@ export function createCluster(timeline: Timeline, first: StoreServer): Cluster {
       prepare: (...given) => find(host).prepare(...given),
       rollBack: (to) => find(host).rollBack(to),
       promote: (to) => find(host).promote(to),
+      countEntries: () => find(host).countEntries(),
       watch(listener) {
         const entry = { host, listener }
         listeners.add(entry)

@@ -68,8 +68,13 @@ export type Event =
       readonly count: number
       readonly limit: number
     })
-  /** The health of an application. */
-  | (Operation & { readonly op: 'health'; readonly entries: number; readonly timers: number })
+  /** What an application keeps; also the store, and a browser. `isAtRest` is after everything has expired. */
+  | (Operation & {
+      readonly op: 'health'
+      readonly entries: number
+      readonly timers: number
+      readonly isAtRest: boolean
+    })
 
 /** Who uses a session: its owner, or somebody who has a copy of a token. */
 export type Party = 'owner' | 'thief'

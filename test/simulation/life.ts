@@ -1,4 +1,4 @@
-import { createBrowser } from './browser.js'
+import { type Browser, createBrowser } from './browser.js'
 import type { Held, Tokens } from './held.js'
 import type { Recorder, Target } from './history.js'
 import type { IdentityProvider } from './identity-provider.js'
@@ -18,6 +18,7 @@ export interface Life {
   end(): void
   /** Tokens that were revoked. */
   readonly revoked: () => Iterable<Held>
+  readonly browsers: readonly Browser[]
 }
 
 /** What people and operators find, beside the world itself. */
@@ -170,5 +171,6 @@ export function startLife(world: World, { keys, provider, conditions, recorder }
       isOver = true
     },
     revoked: () => revoked.values(),
+    browsers,
   }
 }

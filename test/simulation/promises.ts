@@ -51,6 +51,8 @@ export type Exception =
   | 'lost session'
   /** Rotation: a lost write gives a thief one more rotation. */
   | 'lost rotation'
+  /** Client: of two logins in one browser at the same time, the cookies of one stay; the tab of the other has no session. */
+  | 'two logins at once'
   /** Rotation: two round trips take less than the window; a request that a stalled process held for longer is a reuse. */
   | 'late request'
   /** Production: sessions end by the clock of the process that opened them. */

@@ -58,6 +58,8 @@ export interface StoreServer {
   rollBack(to: number): Promise<void>
   /** Another server that has everything up to a moment of the world, as a standby has that is promoted. */
   promote(to: number): Promise<StoreServer>
+  /** How many revocations it keeps. */
+  countEntries(): Promise<number>
   /** Calls a listener after each write. */
   watch(listener: () => void): () => void
 }
@@ -156,6 +158,15 @@ export function createStoreServer(
       const standby = createStoreServer(machine, random.fork(`standby ${log.length}`), worldNow, log)
       await standby.rollBack(to)
       return standby
+    },
+    async countEntries() {
+      let count = 0
+      for (let after: Position | null = null, more = true; more;) {
+        const page: FeedPage = await store.feed(after, { waitMs: 0 })
+        count += page.entries.length
+        ;({ next: after, more } = page)
+      }
+      return count
     },
     watch(listener) {
       listeners.add(listener)

@@ -13,6 +13,7 @@ import { createMachine, type Machine } from './machine.js'
 import { planFaults } from './nemesis.js'
 import type { Exception, Violation } from './promises.js'
 import { createRandom, type Random } from './random.js'
+import { rest } from './rest.js'
 import { drawConditions, drawSettings, type Settings } from './settings.js'
 import { createStoreServer } from './store-server.js'
 import { createTimeline, type Timeline } from './timeline.js'
@@ -141,6 +142,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   await timeline.runUntil(seconds * 1000)
   life.end()
   await judge(world, [...life.revoked()])
+  await rest(world, life.browsers, recorder)
   return {
     violations: checker.violations,
     exceptions: checker.exceptions,
