@@ -122,6 +122,23 @@ describe('a revocation elsewhere that has not arrived', () => {
     })
   })
 
+  test.each<[string, (tokens: TokenManager, refreshToken: string) => Promise<unknown>]>([
+    ['a key', (tokens) => tokens.revoke.key(tokens.keys.current ?? '')],
+    [
+      'the token',
+      async (tokens, token) => tokens.revoke.token(await tokens.verify(token, { type: 'refresh' })),
+    ],
+  ])(
+    'of %s counts for a refresh, which would give tokens that it does not concern',
+    async (_name, revoke) => {
+      const { near, far } = createShared({ bound: '1m' })
+      await near.ready()
+      const { refreshToken } = await far.sessions.open({ uid: 'ada' })
+      await revoke(far, refreshToken)
+      await expect(near.sessions.refresh(refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+    },
+  )
+
   test.each([7, '', null])('a position that is none is refused: %s', async (atLeast) => {
     const { near } = createShared()
     const token = near.createAccessToken({ uid: 'ada' })

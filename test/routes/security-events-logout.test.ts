@@ -1,10 +1,12 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
   type BackChannelLogoutOptions,
   createBackChannelLogout,
   type SecurityEvent,
 } from '../../packages/issuers/src/index.js'
-import { NOW } from '../helpers/manager.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
+import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
+import { createClock, NOW } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import {
   accessToken,
@@ -75,6 +77,26 @@ describe('a back-channel logout', () => {
     expect((await sendLogout(routes, token)).status).toBe(200)
     expect((await sendLogout(routes, token)).status).toBe(200)
     expect(revoked).toHaveLength(2)
+  })
+
+  test('that is sent again to a process whose replica has not heard of it leaves later logins alone', async () => {
+    const shared = createMemoryStore({ clock: createClock() })
+    const start = async () => {
+      const store = replicate({ ...shared, watch: () => () => {} }, { bound: '1m' })
+      const { tokens } = createReceiving({ store })
+      onTestFinished(() => tokens.close())
+      await tokens.ready()
+      return {
+        tokens,
+        routes: createBackChannelLogout(tokens, { clientId: CLIENT, toUid: ({ sub }) => sub }),
+      }
+    }
+    const [one, two] = await Promise.all([start(), start()])
+    const token = logoutToken()
+    expect((await sendLogout(one.routes, token)).status).toBe(200)
+    const { accessToken: later } = await two.tokens.sessions.open({ uid: 'ada' })
+    expect((await sendLogout(two.routes, token)).status).toBe(200)
+    expect(await outcomeOf(two.tokens.verify(later))).toBe('ok')
   })
 
   test('without exp, it is good once and until it is too old', async () => {

@@ -10,19 +10,11 @@ import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { createDoor } from './door.js'
 import { type Held, hold, readFacts, type Tokens } from './held.js'
 import type { Party, Place, Recorder, Target } from './history.js'
+import type { IdentityProvider } from './identity-provider.js'
 import type { Process } from './machine.js'
 import type { Random } from './random.js'
+import type { Settings } from './settings.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
-
-/** What all applications of a world have in common. */
-export interface Settings {
-  readonly boundMs: number
-  readonly whenStale: 'refuse' | 'ask'
-  readonly graceMs: number
-  readonly accessLifetimeMs: number
-  readonly sessionLifetimeMs: number
-  readonly maxSessions: number | null
-}
 
 /** A real manager with a replica of the store, in one process. Every call is recorded. */
 export interface Application extends Place {
@@ -35,9 +27,9 @@ export interface Application extends Place {
   revoke(target: Target, isEverywhere?: boolean): Promise<string>
   /** Lists the sessions of a user, who may have `limit` of them. */
   countSessions(user: string, limit: number): Promise<void>
-  reportHealth(): Promise<void>
+  reportHealth(isAtRest?: boolean): Promise<void>
   setKeys(keys: readonly OwnKey[]): void
-  /** Answers a request of a browser: the session routes, and one guarded route. */
+  /** Answers a request: the session routes, one guarded route, and logouts of the provider. */
   handle(request: Request): Promise<Response>
 }
 
@@ -47,6 +39,7 @@ export interface ApplicationOptions {
   readonly process: Process
   readonly store: RevocationStore
   readonly keys: readonly OwnKey[]
+  readonly provider: IdentityProvider
   readonly random: Random
   readonly settings: Settings
   readonly recorder: Recorder
@@ -55,7 +48,7 @@ export interface ApplicationOptions {
 
 /** Starts an application. */
 export function createApplication(options: ApplicationOptions): Application {
-  const { place, process, keys, random, settings, recorder, worldNow } = options
+  const { place, process, keys, provider, random, settings, recorder, worldNow } = options
   const { boundMs, whenStale, graceMs, accessLifetimeMs, sessionLifetimeMs, maxSessions } = settings
   const { clock } = process
   const manager = new TokenManager({
@@ -69,6 +62,7 @@ export function createApplication(options: ApplicationOptions): Application {
       JWT_VERIFIED_CACHE_SIZE: 200,
     }),
     keys,
+    issuers: [provider.trusted],
     store: replicate(options.store, { bound: `${boundMs}ms`, whenStale, clock }),
     clock,
     randomBytes: random.bytes,
@@ -174,7 +168,7 @@ export function createApplication(options: ApplicationOptions): Application {
         (event, list) => recorder.event({ ...event, op: 'list', user, limit, count: list?.length ?? 0 }),
       )
     },
-    async reportHealth() {
+    async reportHealth(isAtRest = false) {
       await record(
         () => manager.health(),
         (event, health) =>
@@ -183,10 +177,11 @@ export function createApplication(options: ApplicationOptions): Application {
             op: 'health',
             entries: health?.replica?.entries ?? 0,
             timers: process.countTimers(),
+            isAtRest,
           }),
       )
     },
     setKeys: (next) => manager.keys.set(next),
-    handle: createDoor({ place, process, maxSessions, recorder, worldNow }, manager),
+    handle: createDoor({ place, process, settings, recorder, worldNow }, manager),
   }
 }

@@ -4,7 +4,8 @@ import { ACCESS, REFRESH } from './door.js'
 import { hold, type Tokens } from './held.js'
 import type { Recorder } from './history.js'
 import type { Machine, Process } from './machine.js'
-import type { Reached, Surroundings } from './people.js'
+import type { Surroundings } from './people.js'
+import type { Reached } from './ways.js'
 
 const ORIGIN = 'https://app.example'
 
@@ -16,6 +17,8 @@ export interface Browser {
   readonly steal: () => Tokens | null
   /** Something that a user does in one of the tabs. */
   act(): void
+  /** How many timers are waiting in all tabs. */
+  countTimers(): number
 }
 
 interface Tab {
@@ -142,6 +145,7 @@ export function createBrowser(
       const [access, refresh] = texts
       return access == null || refresh == null ? null : { access: hold(access), refresh: hold(refresh) }
     },
+    countTimers: () => tabs.reduce((sum, { process }) => sum + process.countTimers(), 0),
     act() {
       const tab = tabs.length < 3 && random.chance(0.1) ? openTab() : (random.pick(tabs) ?? openTab())
       const { client, process } = tab

@@ -1,37 +1,8 @@
+import { PROVIDER_PREFIX } from './held.js'
 import type { Event, Fault, Place, Target, TokenFacts } from './history.js'
-
-/** A promise of the documentation. */
-export type Promised =
-  /** Replica: a check that starts more than the bound after an acknowledgement does not accept the token. */
-  | 'bounded'
-  /** The process that revoked refuses the token before its call resolves. */
-  | 'immediate'
-  /** With `everywhere`, no process accepts it once the call has resolved. */
-  | 'everywhere'
-  /** A process that has refused a token as revoked never accepts it later. */
-  | 'final'
-  /** At the end, every acknowledged revocation is known everywhere, also to processes that are started anew. */
-  | 'durable'
-  /** A token is refused as revoked only if it was revoked. */
-  | 'no wrong rejection'
-  /** Checks are refused only while something is wrong, and shortly after. */
-  | 'available'
-  /** An owner whose session nobody has ended is never logged out. */
-  | 'no false logout'
-  /** Of two parties with copies of a token, only one goes on. */
-  | 'no unnoticed copy'
-  /** A user has no more sessions than the limit. */
-  | 'limit'
-  /** What a process keeps does not grow with time. */
-  | 'no growth'
-
-/** A promise that was broken. */
-export interface Violation {
-  readonly promised: Promised
-  readonly at: number
-  readonly reason: string
-  readonly event: Event
-}
+import { createLogouts, type Logout } from './logouts.js'
+import type { Exception, Promised, Violation } from './promises.js'
+import { WRITES_AT_REST } from './rest.js'
 
 /** What a checker has to know of a world. */
 export interface CheckerOptions {
@@ -55,28 +26,19 @@ export interface Checker {
   readonly exceptions: ReadonlyMap<Exception, number>
 }
 
-/** An exception that the documentation states. */
-export type Exception =
-  /** Replica: a revocation that the store lost is accepted until a process has written it again. */
-  | 'failover'
-  /** Replica: if the processes that knew it have ended, it is lost for good. */
-  | 'lost while no process knew it'
-  /** Replica: a suspension of less than a second is not detected. */
-  | 'short suspension'
-  /** Lost data revokes everything, where no replica is complete. */
-  | 'lost data revokes everything'
-  /** Replica: revocations are restored, sessions are not. */
-  | 'lost session'
-  /** Rotation: a lost write gives a thief one more rotation. */
-  | 'lost rotation'
-  /** Production: sessions end by the clock of the process that opened them. */
-  | 'wrong clock'
-
 interface Revocation extends Place {
   readonly t0: number
   /** `Infinity` until it is acknowledged. */
-  readonly t1: number
+  t1: number
   readonly isEverywhere: boolean
+  /** The logout of the provider that it was made for. */
+  readonly logout: Logout | null
+}
+
+interface Loss extends Fault {
+  readonly lostAfter: number
+  /** Whose writes were lost; everybody's unless given. */
+  readonly writers?: readonly string[]
 }
 
 interface Session {
@@ -102,10 +64,17 @@ const TOLERANCE_MS = 5
 // How long processes take to find and repair a loss, beside the bound: a random delay of up to 5/8 of it, and messages.
 const RESTORE_BOUNDS = 3
 const RESTORE_MS = 2000
+// For tokens of our own, and for those of the provider.
+const ENTRIES_PER_REVOCATION = 2
 const MAX_TIMERS = 200
+const MAX_TIMERS_AT_REST = 5
+const MAX_MESSAGE_MS = 1000
 // Production: synchronise the clocks of all machines to within a second.
 const CLOCKS_AGREE_MS = 1000
 const MAX_CLOCK_ERROR_MS = 60_000
+const MAX_LEAD_MS = 2000
+// `JWT_DECODE_LEEWAY`, and whole seconds.
+const PROVIDER_LEEWAY_MS = 11_000
 
 /** Nothing has happened yet. */
 export function createChecker(options: CheckerOptions): Checker {
@@ -113,13 +82,14 @@ export function createChecker(options: CheckerOptions): Checker {
   const violations: Violation[] = []
   const exceptions = new Map<Exception, number>()
   const faults: Fault[] = []
-  const losses: (Fault & { readonly lostAfter: number })[] = []
+  const losses: Loss[] = []
   const sessions = new Map<string, Session>()
   const revocations = new Map<string, Revocation[]>()
   // The tokens that each process has refused.
   const refused = new Map<string, Set<string>>()
   const sessionsOf = new Map<string, number>()
   const alive: number[] = []
+  const logouts = createLogouts({ boundMs, isQuiet, faults, losses })
 
   const grant = (name: Exception): void => void exceptions.set(name, (exceptions.get(name) ?? 0) + 1)
   const report = (promised: Promised, event: Event, reason: string): void => {
@@ -129,74 +99,104 @@ export function createChecker(options: CheckerOptions): Checker {
   const toLife = ({ application, life }: Place): string => `${application} ${life}`
 
   const listRevocations = (target: Target): readonly Revocation[] => revocations.get(toName(target)) ?? NONE
-  const listOf = function* ({ jti, sid, user, kid }: TokenFacts): Iterable<[Target, readonly Revocation[]]> {
-    const targets: Target[] = [
-      { kind: 'token', id: jti },
-      { kind: 'session', id: sid },
-      { kind: 'key', id: kid },
-      { kind: 'user', id: user },
-      { kind: 'all', id: '' },
-    ]
-    for (const target of targets) yield [target, listRevocations(target)]
+  const listTargets = ({ jti, sid, user, kid }: TokenFacts): readonly Target[] => [
+    { kind: 'token', id: jti },
+    { kind: 'session', id: sid },
+    { kind: 'key', id: kid },
+    { kind: 'user', id: user },
+    { kind: 'all', id: '' },
+  ]
+  const listOf = function* (token: TokenFacts): Iterable<[Target, readonly Revocation[]]> {
+    for (const target of listTargets(token)) yield [target, listRevocations(target)]
   }
 
   // A watermark concerns a session for certain if that was open when it was asked for, and certainly not if the session was
   // asked for after the watermark was acknowledged.
   const isWatermark = ({ kind }: Target): boolean => kind === 'user' || kind === 'all'
-  const isConcerned = (target: Target, revocation: Revocation, session: Session | undefined): boolean =>
-    !isWatermark(target) || (session !== undefined && session.t1 < revocation.t0)
+  // What a logout is about was over when it arrived first, even if that had no answer.
+  const isConcerned = (target: Target, { t0, logout }: Revocation, session: Session | undefined): boolean =>
+    !isWatermark(target) || (session !== undefined && session.t1 < (logout?.firstAt ?? t0))
   const mayConcern = (target: Target, revocation: Revocation, session: Session | undefined): boolean =>
-    !isWatermark(target) || session === undefined || session.t0 <= revocation.t1
+    !isWatermark(target) || session === undefined || session.t0 <= revocation.t1 + readLeeway(session)
+  // Issuers: a token of a provider that was issued within the leeway after the call is refused too.
+  const readLeeway = ({ user, t0 }: Session): number =>
+    user.startsWith(PROVIDER_PREFIX) ? PROVIDER_LEEWAY_MS + 2 * (MAX_LEAD_MS + drift * t0) : 0
 
   const wasRestored = (revocation: Revocation, at: number): Exception | null => {
     for (const loss of losses) {
       if (revocation.t1 < loss.lostAfter || revocation.t0 > loss.t0 || at < loss.t0) continue
+      if (loss.writers?.includes(revocation.application) === false) continue
       // Whoever revoked it knows it, and writes it again once it can.
       const ended = faults.some(
         ({ kind, applications, t0 }) =>
           kind === 'crash' && applications?.includes(revocation.application) && t0 >= revocation.t1,
       )
       if (ended) return 'lost while no process knew it'
-      const disturbed = faults.reduce(
-        (latest, fault) => (fault.t0 <= latest + restoreMs ? Math.max(latest, fault.t1) : latest),
-        loss.t1,
-      )
-      if (at <= disturbed + restoreMs) return 'failover'
+      if (at <= findCalm(loss.t1) + restoreMs) return 'failover'
     }
     return null
   }
   const restoreMs = RESTORE_BOUNDS * boundMs + RESTORE_MS
 
-  const isShortlySuspended = ({ application }: Place, at: number): boolean =>
-    faults.some(
-      ({ kind, applications, t0, t1 }) =>
-        kind === 'suspension' &&
-        applications?.includes(application) === true &&
-        t1 - t0 <= 1000 + TOLERANCE_MS &&
-        t0 <= at &&
-        at <= t1 + boundMs,
+  // When processes have nothing more to wait for, after a moment.
+  const findCalm = (from: number): number =>
+    faults.reduce(
+      (latest, fault) => (fault.t0 <= latest + restoreMs ? Math.max(latest, fault.t1) : latest),
+      from,
     )
+
+  // Between the sides of a primary that was cut off. With `min-replicas-to-write`, it refuses everything after a while.
+  const isAcrossSides = (revocation: Revocation, { application }: Place, at: number): boolean =>
+    faults.some(({ isolation, t0, t1, lostAfter = t0 }) => {
+      if (isolation === undefined || at < t0 || revocation.t1 < lostAfter || revocation.t0 > t1) return false
+      const { hosts, fencedAfterMs } = isolation
+      const isOld = hosts.includes(application)
+      if (isOld === hosts.includes(revocation.application)) return false
+      if (isOld && fencedAfterMs !== null)
+        return at <= t0 + fencedAfterMs + boundMs * (1 + drift) + TOLERANCE_MS
+      return at <= findCalm(t1) + restoreMs
+    })
+
+  const findSuspension = ({ application }: Place, at: number): Exception | null => {
+    const own = faults.filter(({ applications }) => applications?.includes(application) === true)
+    const suspensions = own.filter(
+      ({ kind, t0, t1 }) => kind === 'suspension' && t0 <= at && at <= t1 + boundMs,
+    )
+    if (suspensions.some(({ t0, t1 }) => t1 - t0 <= 1000 + TOLERANCE_MS)) return 'short suspension'
+    const isHidden = suspensions.some(({ t0, t1 }) =>
+      own.some((step) => step.kind === 'clock step' && t0 <= step.t0 && step.t0 <= t1),
+    )
+    return isHidden ? 'suspension of both clocks' : null
+  }
 
   const checkAccepted = (event: Event & { op: 'check' }): void => {
     const { token, t0 } = event
     const session = sessions.get(token.sid)
     const life = toLife(event)
-    if (refused.get(life)?.has(token.jti) === true) {
+    if (refused.get(life)?.has(token.jti) === true && !logouts.wasRepeated(listTargets(token), event)) {
       report('final', event, 'accepted after this process had refused it as revoked')
     }
     for (const [target, list] of listOf(token)) {
       for (const revocation of list) {
         if (revocation.t1 >= t0 || !isConcerned(target, revocation, session)) continue
+        if (isMissedByClock(target, revocation, session)) {
+          grant('wrong clock')
+          continue
+        }
         const late = t0 - revocation.t1
         const what = `${target.kind} revoked at ${Math.round(revocation.t1)}`
-        if (toLife(revocation) === life) {
+        if (toLife(revocation) === life && revocation.t0 === (revocation.logout?.firstAt ?? revocation.t0)) {
           report('immediate', event, `${what} in the same process, accepted ${Math.round(late)} ms later`)
           continue
         }
         const isLate = late > boundMs * (1 + drift) + TOLERANCE_MS
         if (!isLate && !revocation.isEverywhere && !event.isFinal) continue
         const exception =
-          wasRestored(revocation, t0) ?? (isShortlySuspended(event, t0) ? 'short suspension' : null)
+          wasRestored(revocation, t0) ??
+          (isAcrossSides(revocation, event, t0) ? 'isolated primary' : null) ??
+          findSuspension(event, t0) ??
+          logouts.wasKept(revocation, t0) ??
+          (isProviderClockWrong(session, t0) ? 'wrong clock' : null)
         if (exception !== null) {
           grant(exception)
           continue
@@ -228,6 +228,9 @@ export function createChecker(options: CheckerOptions): Checker {
     known.add(token.jti)
     if (findCause(token, t1)) return
     if (losses.some(({ t0 }) => t0 <= t1)) return grant('lost data revokes everything')
+    if (logouts.wasRepeated(listTargets(token), event)) return grant('repeated logout in an outage')
+    if (isProviderClockWrong(sessions.get(token.sid), t1) || isReachedByClock(token))
+      return grant('wrong clock')
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
   }
 
@@ -246,6 +249,34 @@ export function createChecker(options: CheckerOptions): Checker {
 
   const isClockWrong = (at: number): boolean =>
     faults.some(({ t0, byMs = 0 }) => t0 <= at && Math.abs(byMs) > CLOCKS_AGREE_MS)
+
+  // Issuers: the clocks of a provider and of the store differ by no more than the leeway.
+  const isProviderClockWrong = (session: Session | undefined, at: number): boolean =>
+    session?.user.startsWith(PROVIDER_PREFIX) === true &&
+    (isClockWrong(at) || 2 * MAX_LEAD_MS + drift * at > PROVIDER_LEEWAY_MS)
+
+  // Security events: the watermark of a logout that is kept is its moment, by the clock of the process that received it.
+  const isMissedByClock = (target: Target, revocation: Revocation, session: Session | undefined): boolean => {
+    const { logout, t1 } = revocation
+    if (logout === null || session === undefined || !isWatermark(target) || !logouts.mayBeKept(revocation)) {
+      return false
+    }
+    return isClockWrong(t1) || session.t1 > logout.firstAt - 2 * MAX_LEAD_MS - drift * t1
+  }
+
+  const isReachedByClock = (token: TokenFacts): boolean => {
+    const session = sessions.get(token.sid)
+    if (session === undefined) return false
+    return [...listOf(token)].some(([target, list]) =>
+      list.some(
+        (one) =>
+          one.logout !== null &&
+          isWatermark(target) &&
+          logouts.mayBeKept(one) &&
+          (isClockWrong(one.t1) || session.t0 <= one.t1 + 2 * MAX_LEAD_MS + drift * one.t1),
+      ),
+    )
+  }
 
   // Dead: another token was used since, which this one was not exchanged for.
   const isDead = ({ head, parents }: Session, jti: string, at: number): boolean =>
@@ -289,7 +320,7 @@ export function createChecker(options: CheckerOptions): Checker {
     } else if (result === 'ok') checkKept(event, parents.get(token.jti)?.at ?? -Infinity)
     if (result === 'ok') return checkEnded(event)
     const isLogout = result === 'REFRESH_TOKEN_REUSED' || result === 'TOKEN_REVOKED'
-    if (isLogout && !session.isStolen && !findCause(token, t1)) checkLogout(event, session)
+    if (isLogout && !session.isStolen && !findCause(token, t1)) checkLogout(event, session, token)
     // A reuse ends the session like a revocation.
     if (result === 'REFRESH_TOKEN_REUSED') noteRevocation(event, { kind: 'session', id: token.sid }, false)
   }
@@ -301,7 +332,11 @@ export function createChecker(options: CheckerOptions): Checker {
     for (const [target, list] of listOf(token)) {
       for (const revocation of list) {
         if (revocation.t1 >= t0 || !isConcerned(target, revocation, session)) continue
-        const exception = wasRestored(revocation, t0)
+        const exception =
+          wasRestored(revocation, t0) ??
+          (isAcrossSides(revocation, event, t0) ? 'isolated primary' : null) ??
+          logouts.wasKept(revocation, t0) ??
+          (isMissedByClock(target, revocation, session) ? 'wrong clock' : null)
         if (exception !== null) grant(exception)
         else
           report(
@@ -313,33 +348,77 @@ export function createChecker(options: CheckerOptions): Checker {
     }
   }
 
-  const checkLogout = (event: Event, session: Session): void => {
+  const checkLogout = (event: Event, session: Session, token: TokenFacts): void => {
     const { result, t1 } = event
     if (losses.some((one) => one.t0 <= t1 && one.lostAfter <= session.t1)) return grant('lost session')
     if (losses.some((one) => one.t0 <= t1)) return grant('lost data revokes everything')
     if (isClockWrong(t1)) return grant('wrong clock')
+    if (logouts.wasRepeated(listTargets(token), event)) return grant('repeated logout in an outage')
+    if (isReachedByClock(token)) return grant('wrong clock')
+    if (wasHeld(event)) return grant('late request')
     report('no false logout', event, `${result}, and nobody ended the session`)
   }
+
+  const wasHeld = ({ application, t0 }: Event): boolean =>
+    faults.some(
+      (fault) =>
+        (fault.kind === 'stall' || fault.kind === 'suspension') &&
+        fault.applications?.includes(application) === true &&
+        fault.t1 - fault.t0 > graceMs / 2 &&
+        Math.abs(t0 - fault.t1) <= TOLERANCE_MS,
+    )
+
+  // Every browser has a user of its own. Messages take a while.
+  const wasReplaced = (session: Session): boolean =>
+    [...sessions.values()].some(
+      (other) =>
+        other !== session &&
+        other.user === session.user &&
+        other.t0 <= session.t1 + MAX_MESSAGE_MS &&
+        session.t0 <= other.t1 + MAX_MESSAGE_MS,
+    )
 
   const checkBrowser = (event: Event & { op: 'loggedOut' }): void => {
     const session = sessions.get(event.session)
     // Its end, by whatever clock.
     if (session === undefined || event.t1 > session.t0 + sessionLifetimeMs - MAX_CLOCK_ERROR_MS) return
-    const hasCause = ['', ...session.kids].some((kid) =>
-      findCause({ jti: '', sid: event.session, user: session.user, kid, exp: 0 }, event.t1),
-    )
-    if (!session.isStolen && !hasCause) checkLogout(event, session)
+    const tokens = ['', ...session.kids].map((kid) => ({
+      jti: '',
+      sid: event.session,
+      user: session.user,
+      kid,
+      exp: 0,
+    }))
+    const [token] = tokens as [TokenFacts]
+    const hasCause = tokens.some((one) => findCause(one, event.t1))
+    if (session.isStolen || hasCause) return
+    if (wasReplaced(session)) grant('two logins at once')
+    else checkLogout(event, session, token)
   }
 
   const noteRevocation = (
     { t0, t1, application, life }: Event,
     target: Target,
     isEverywhere: boolean,
+    logout: Logout | null = null,
   ): void => {
     const list = revocations.get(toName(target)) ?? []
-    list.push({ t0, t1, application, life, isEverywhere })
+    const asked = list.find(
+      (one) => one.t0 === t0 && one.t1 === Infinity && one.application === application && one.life === life,
+    )
+    // Once it is acknowledged, it is carried out no later.
+    if (asked !== undefined) return void (asked.t1 = t1)
+    list.push({ t0, t1, application, life, isEverywhere, logout })
     revocations.set(toName(target), list)
     alive.push(t0)
+  }
+
+  const noteLogout = (event: Event & { op: 'logout' }): void => {
+    const logout = logouts.note(event)
+    if (logout === null || (event.result !== 'ok' && event.result !== 'asked')) return
+    for (const target of event.targets) noteRevocation(event, target, event.isEverywhere, logout)
+    // Its own id is kept too.
+    alive.push(event.t0)
   }
 
   const checkLimit = (event: Event & { op: 'list' }): void => {
@@ -350,9 +429,14 @@ export function createChecker(options: CheckerOptions): Checker {
 
   const checkGrowth = (event: Event & { op: 'health' }): void => {
     while ((alive[0] ?? Infinity) < event.t1 - longestLifetimeMs) alive.shift()
-    const most = alive.length + sessionsOf.size + 100
+    const most = ENTRIES_PER_REVOCATION * alive.length + sessionsOf.size + 100
     if (event.entries > most)
       report('no growth', event, `${event.entries} entries, ${most} revocations are alive`)
+    if (
+      event.isAtRest &&
+      (event.entries > ENTRIES_PER_REVOCATION * WRITES_AT_REST || event.timers > MAX_TIMERS_AT_REST)
+    )
+      report('no growth', event, `${event.entries} entries and ${event.timers} timers at rest`)
     if (event.timers > MAX_TIMERS) report('no growth', event, `${event.timers} timers are waiting`)
   }
 
@@ -361,7 +445,11 @@ export function createChecker(options: CheckerOptions): Checker {
     exceptions,
     fault(fault) {
       faults.push(fault)
-      if (fault.lostAfter !== undefined) losses.push({ ...fault, lostAfter: fault.lostAfter })
+      const { isolation, t0, t1, lostAfter } = fault
+      if (lostAfter === undefined) return
+      losses.push({ ...fault, lostAfter, t1: isolation === undefined ? t1 : t0 + isolation.failoverMs })
+      // When the old primary is back, what it has taken meanwhile is lost.
+      if (isolation !== undefined) losses.push({ ...fault, lostAfter, t0: t1, writers: isolation.hosts })
     },
     event(event) {
       const { result } = event
@@ -389,6 +477,7 @@ export function createChecker(options: CheckerOptions): Checker {
       if (event.op === 'refresh') checkRefresh(event)
       if (event.op === 'loggedOut') checkBrowser(event)
       if (event.op === 'revoke') noteRevocation(event, event.target, event.isEverywhere)
+      if (event.op === 'logout') noteLogout(event)
       if (event.op === 'health') checkGrowth(event)
       if (event.op === 'list' && event.count > event.limit) checkLimit(event)
     },

@@ -2,30 +2,40 @@ import { enforce, handleErrors, mount } from '../../packages/tokenlib/src/framew
 import type { TokenManager } from '../../packages/tokenlib/src/index.js'
 import { createSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { parseSetCookies } from '../helpers/cookie-jar.js'
-import { readFacts } from './held.js'
-import type { Place, Recorder } from './history.js'
+import { createBackChannelLogout } from '../../packages/issuers/src/index.js'
+import { PROVIDER_PREFIX, readFacts } from './held.js'
+import type { Place, Recorder, Target } from './history.js'
+import { CLIENT_ID } from './identity-provider.js'
 import type { Process } from './machine.js'
+import type { Settings } from './settings.js'
 
 /** What a door belongs to. */
 export interface DoorOptions {
   readonly place: Place
   readonly process: Process
-  readonly maxSessions: number | null
+  readonly settings: Settings
   readonly recorder: Recorder
   readonly worldNow: () => number
 }
 
-/** The session routes and a guarded route, whose requests and answers are recorded. */
+/** The session routes, a guarded route and the receiver of logouts, whose requests and answers are recorded. */
 export function createDoor(
-  { place, process, maxSessions, recorder, worldNow }: DoorOptions,
+  { place, process, settings, recorder, worldNow }: DoorOptions,
   manager: TokenManager,
 ): (request: Request) => Promise<Response> {
+  const { maxSessions, logsOutEverywhere: everywhere } = settings
   const routes = createSessionRoutes(manager, {
     logIn: ({ name }) => (typeof name === 'string' ? { uid: name } : null),
     ...(maxSessions !== null && { maxSessions }),
   })
   const guarded = enforce(manager.accessTokenRequired)(() => new Response('hello'))
-  const answer = mount(routes, handleErrors({ config: manager.config })(guarded))
+  // The users of the provider have the same names here.
+  const logout = createBackChannelLogout(manager, {
+    clientId: CLIENT_ID,
+    everywhere,
+    toUid: ({ sub }) => sub,
+  })
+  const answer = mount(logout, mount(routes, handleErrors({ config: manager.config })(guarded)))
 
   const record = (
     request: Request,
@@ -54,6 +64,9 @@ export function createDoor(
       const target = { kind: 'session', id: readFacts(known).sid } as const
       recorder.event({ ...event, op: 'revoke', target, isEverywhere: false })
     }
+    if (asked.logout !== null) {
+      recorder.event({ ...event, op: 'logout', ...readLogout(asked.logout), isEverywhere: everywhere })
+    }
     if (new URL(request.url).pathname === '/notes' && access !== null && response !== null) {
       recorder.event({ ...event, op: 'check', token: readFacts(access), isFinal: false })
     }
@@ -66,7 +79,7 @@ export function createDoor(
     const response = await answer(request)
     // What is under way when a process ends has no answer.
     if (!process.isRunning()) return NEVER
-    const code = response.ok ? 'ok' : ((await response.clone().json()) as { code: string }).code
+    const code = response.ok ? 'ok' : await readCode(response)
     record(request, asked, t0, response, code)
     return response
   }
@@ -77,12 +90,40 @@ interface Asked {
   readonly user: string
   readonly access: string | null
   readonly refresh: string | null
+  /** A logout token of the provider. */
+  readonly logout: string | null
 }
 
 /** The cookies of the tokens. */
 export const [ACCESS, REFRESH] = ['access_token_cookie', 'refresh_token_cookie'] as const
 
 const NEVER = new Promise<Response>(() => {})
+
+async function readCode(response: Response): Promise<string> {
+  const { code, error } = (await response.clone().json()) as {
+    readonly code?: string
+    readonly error?: string
+  }
+  return code ?? error ?? String(response.status)
+}
+
+/** What a logout token says, as its receiver must understand it. */
+function readLogout(token: string): { readonly id: string; readonly targets: readonly Target[] } {
+  const text = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
+  const { jti, sub, sid } = JSON.parse(text) as {
+    readonly jti: string
+    readonly sub?: string
+    readonly sid?: string
+  }
+  const users = sub === undefined ? [] : [sub, PROVIDER_PREFIX + sub]
+  return {
+    id: jti,
+    targets: [
+      ...users.map((id) => ({ kind: 'user', id }) as const),
+      ...(sid === undefined ? [] : [{ kind: 'session', id: PROVIDER_PREFIX + sid } as const]),
+    ],
+  }
+}
 
 async function readAsked(request: Request): Promise<Asked> {
   const cookies = new Map(
@@ -94,5 +135,13 @@ async function readAsked(request: Request): Promise<Asked> {
   const route = `${request.method} ${new URL(request.url).pathname}`
   const isLogin = route === 'POST /auth/login'
   const { name } = isLogin ? ((await request.clone().json()) as { name: string }) : { name: '' }
-  return { route, user: name, access: cookies.get(ACCESS) ?? null, refresh: cookies.get(REFRESH) ?? null }
+  const logout =
+    route === 'POST /backchannel-logout' ? (await request.clone().text()).split('=')[1] : undefined
+  return {
+    route,
+    user: name,
+    access: cookies.get(ACCESS) ?? null,
+    refresh: cookies.get(REFRESH) ?? null,
+    logout: logout ?? null,
+  }
 }

@@ -1,5 +1,11 @@
 import type { TokenFacts } from './history.js'
 
+/** The identity provider of every world. */
+export const PROVIDER = 'https://id.example'
+
+/** What the names of its users and sessions begin with. */
+export const PROVIDER_PREFIX = 'id:'
+
 /** A token that somebody holds. */
 export interface Held {
   readonly text: string
@@ -21,11 +27,13 @@ export function hold(text: string): Held {
 export function readFacts(token: string): TokenFacts {
   const [header = '', claims = ''] = token.split('.')
   const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString()) as { kid: string }
-  const { jti, sid, sub, exp } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as {
+  const { iss, jti, sid, sub, exp } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as {
+    readonly iss?: string
     readonly jti: string
     readonly sid: string
     readonly sub: string
     readonly exp: number
   }
-  return { jti, sid, user: sub, kid, exp }
+  const prefix = iss === PROVIDER ? PROVIDER_PREFIX : ''
+  return { jti, sid: prefix + sid, user: prefix + sub, kid, exp }
 }

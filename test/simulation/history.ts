@@ -1,3 +1,5 @@
+import type { Isolation } from './cluster.js'
+
 /** A kind of revocation, and what it is about: a `jti`, a `sid`, a user, a `kid`, or nothing. */
 export interface Target {
   readonly kind: 'token' | 'session' | 'user' | 'key' | 'all'
@@ -50,6 +52,13 @@ export type Event =
       readonly received: string | null
     })
   | (Operation & { readonly op: 'revoke'; readonly target: Target; readonly isEverywhere: boolean })
+  /** A logout of the identity provider arrives, for the first time or again. `id` is the `jti` of its token. */
+  | (Operation & {
+      readonly op: 'logout'
+      readonly id: string
+      readonly targets: readonly Target[]
+      readonly isEverywhere: boolean
+    })
   /** A browser believes that its session is over. */
   | (Operation & { readonly op: 'loggedOut'; readonly session: string })
   /** How many sessions a user has. */
@@ -59,8 +68,13 @@ export type Event =
       readonly count: number
       readonly limit: number
     })
-  /** The health of an application. */
-  | (Operation & { readonly op: 'health'; readonly entries: number; readonly timers: number })
+  /** What an application keeps; also the store, and a browser. `isAtRest` is after everything has expired. */
+  | (Operation & {
+      readonly op: 'health'
+      readonly entries: number
+      readonly timers: number
+      readonly isAtRest: boolean
+    })
 
 /** Who uses a session: its owner, or somebody who has a copy of a token. */
 export type Party = 'owner' | 'thief'
@@ -74,6 +88,8 @@ export interface Fault {
   readonly applications: readonly string[] | null
   /** The store has lost what it acknowledged after this moment, up to `t0`. */
   readonly lostAfter?: number
+  /** A primary that was cut off from `t0` to `t1`; what it has taken since is lost then. */
+  readonly isolation?: Isolation
   /** How far a clock is ahead of the world from then on. */
   readonly byMs?: number
 }
@@ -88,6 +104,8 @@ export type FaultKind =
   | 'store slow'
   | 'store full'
   | 'store lost writes'
+  | 'store stalls'
+  | 'isolated primary'
   | 'crash'
   | 'stall'
   | 'suspension'

@@ -1,6 +1,7 @@
 import type { Fault, FaultKind } from './history.js'
 import type { Disturbance } from './network.js'
-import type { Host, World } from './world.js'
+import type { Host } from './host.js'
+import type { World } from './world.js'
 
 /** A fault that is going to happen. */
 export interface PlannedFault extends Fault {
@@ -13,7 +14,7 @@ interface Plan {
   (
     world: World,
     durationMs: number,
-  ): Pick<PlannedFault, 'begin' | 'applications' | 'byMs'> & {
+  ): Pick<PlannedFault, 'begin' | 'applications' | 'byMs' | 'isolation'> & {
     /** How much of its last writes the store loses. */
     readonly lostMs?: number
   }
@@ -73,15 +74,40 @@ const PLANS: Readonly<Record<string, Plan>> = {
   'store full': (world, durationMs) => whole(world, durationMs, { isFull: true }, { isFull: false }),
   // A crash without the last writes, a failover to a standby that is behind, a backup that is restored, or nothing left.
   'store lost writes': (world, durationMs) => {
-    const { server, store, timeline, random } = world
+    const { cluster, store, timeline, random } = world
     const lostMs = random.pick([50, 1000, 10_000, 600_000, Infinity])
     return {
       applications: null,
       lostMs,
       begin() {
         store.isUp = false
-        void server.rollBack(timeline.now() - lostMs)
+        void cluster.primary().rollBack(timeline.now() - lostMs)
         timeline.at(timeline.now() + durationMs, () => void (store.isUp = true))
+      },
+    }
+  },
+  // Requests are accepted, and answered all at once when it is over.
+  'store stalls': ({ store, timeline }, durationMs) => ({
+    applications: null,
+    begin() {
+      store.stallsUntil = timeline.now() + durationMs
+    },
+  }),
+  'isolated primary': (world, durationMs) => {
+    const { random, cluster, timeline } = world
+    const isolation = {
+      hosts: names(some(world)),
+      lagMs: random.pick([0, 50, 1000, 10_000]),
+      failoverMs: Math.min(durationMs, random.between(50, 3000)),
+      // With `min-replicas-to-write`, and a `min-replicas-max-lag` of a second.
+      fencedAfterMs: random.pick([null, random.between(900, 3000)]),
+    }
+    return {
+      applications: null,
+      isolation,
+      lostMs: isolation.lagMs,
+      begin() {
+        if (cluster.isolate(isolation)) timeline.at(timeline.now() + durationMs, () => cluster.heal())
       },
     }
   },
@@ -123,7 +149,7 @@ const PLANS: Readonly<Record<string, Plan>> = {
   },
   'store clock step': (world) => {
     const byMs = world.random.pick([-25_000, -500, 0, 500, 25_000])
-    return { applications: null, byMs, begin: () => world.server.machine.setClock(byMs) }
+    return { applications: null, byMs, begin: () => world.cluster.primary().machine.setClock(byMs) }
   },
 }
 

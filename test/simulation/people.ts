@@ -1,9 +1,8 @@
-import type { Application } from './application.js'
 import type { Held, Tokens } from './held.js'
 import type { Party } from './history.js'
-import type { Link } from './network.js'
 import type { Random } from './random.js'
 import type { Timeline } from './timeline.js'
+import type { Ways } from './ways.js'
 
 /** Somebody with an app in several tabs, which share the newest tokens that have arrived. */
 export interface Person {
@@ -12,20 +11,15 @@ export interface Person {
   readonly tokens: Tokens | null
   /** Calls a guarded route somewhere, in one of the tabs; logs in first if there is no session. */
   call(): Promise<void>
-}
-
-/** An application, and the way to it. */
-export interface Reached {
-  readonly application: Application
-  readonly send: Link['send']
+  /** Was signed out elsewhere, and logs in again at once. */
+  logInAgain(): Promise<void>
 }
 
 /** What people find in their world. */
 export interface Surroundings {
   readonly timeline: Timeline
   readonly random: Random
-  /** One that is running; `null` if there is none. */
-  readonly findApplication: () => Reached | null
+  readonly findApplication: Ways['findApplication']
   readonly accessLifetimeMs: number
   readonly graceMs: number
 }
@@ -103,6 +97,10 @@ export function createPerson(
     get tokens() {
       return tokens
     },
+    logInAgain() {
+      tokens = null
+      return logIn()
+    },
     async call() {
       if (tokens === null) return party === 'owner' ? logIn() : undefined
       const { access, refresh } = tokens
@@ -113,7 +111,8 @@ export function createPerson(
       }
       const found = findApplication()
       const token = random.chance(0.9) ? access : random.pick([access, ...held])
-      if (found !== null) await found.send(() => found.application.check(token)).catch(() => undefined)
+      const code = await found?.send(() => found.application.check(token)).catch(() => undefined)
+      if (code === 'TOKEN_REVOKED' && party === 'owner' && tokens?.access === token) tokens = null
     },
   }
 }

@@ -56,13 +56,21 @@ export interface StoreServer {
   prepare(seen: Seen, longestLifetime: number, canRestore: boolean): Promise<Reply<number | null>>
   /** Loses everything that was written after a moment of the world. */
   rollBack(to: number): Promise<void>
+  /** Another server that has everything up to a moment of the world, as a standby has that is promoted. */
+  promote(to: number): Promise<StoreServer>
+  /** How many revocations it keeps. */
+  countEntries(): Promise<number>
   /** Calls a listener after each write. */
   watch(listener: () => void): () => void
-  readonly countWrites: () => number
 }
 
-/** An empty server on a machine. */
-export function createStoreServer(machine: Machine, random: Random, worldNow: () => number): StoreServer {
+/** A server on a machine: empty, or with what another has written. */
+export function createStoreServer(
+  machine: Machine,
+  random: Random,
+  worldNow: () => number,
+  written: readonly Written[] = [],
+): StoreServer {
   // The write that is being repeated, at its own time.
   let repeated: Written | null = null
   const monotonicNow = (): number => repeated?.monotonicClock ?? machine.readMonotonicClock()
@@ -72,7 +80,7 @@ export function createStoreServer(machine: Machine, random: Random, worldNow: ()
   })
   const listeners = new Set<() => void>()
   let store = createMemoryStore({ clock })
-  let log: Written[] = []
+  let log = [...written]
   let epoch = ''
   // Of the batches of this epoch.
   let nonces: string[] = []
@@ -146,10 +154,23 @@ export function createStoreServer(machine: Machine, random: Random, worldNow: ()
       }
       repeated = null
     },
+    async promote(to) {
+      const standby = createStoreServer(machine, random.fork(`standby ${log.length}`), worldNow, log)
+      await standby.rollBack(to)
+      return standby
+    },
+    async countEntries() {
+      let count = 0
+      for (let after: Position | null = null, more = true; more;) {
+        const page: FeedPage = await store.feed(after, { waitMs: 0 })
+        count += page.entries.length
+        ;({ next: after, more } = page)
+      }
+      return count
+    },
     watch(listener) {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    countWrites: () => log.length,
   }
 }

@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto'
 import { systemRandom } from '../../packages/tokenlib/src/tokens/ids.js'
-import type { OwnKey } from '../../packages/tokenlib/src/tokens/own-key.js'
-import { type Application, createApplication, type Settings } from './application.js'
-import { createBrowser } from './browser.js'
-import { createChecker, type Exception, type Violation } from './checker.js'
+import { createChecker } from './checker.js'
+import { type Cluster, createCluster } from './cluster.js'
 import { enterWorld } from './globals.js'
-import type { Held, Tokens } from './held.js'
-import type { Event, Fault, Recorder, Target } from './history.js'
-import { createMachine, type Machine, WORLD_STARTS_AT } from './machine.js'
+import type { Fault, Recorder } from './history.js'
+import { createHost, type Host } from './host.js'
+import { createIdentityProvider } from './identity-provider.js'
+import { judge } from './judge.js'
+import { createKeyRing } from './key-ring.js'
+import { startLife } from './life.js'
+import { createMachine, type Machine } from './machine.js'
 import { planFaults } from './nemesis.js'
-import { type Conditions, createLink, type Link, type Peer } from './network.js'
-import { createPerson, type Person, type Surroundings } from './people.js'
+import type { Exception, Violation } from './promises.js'
 import { createRandom, type Random } from './random.js'
-import { createRemoteStore } from './remote-store.js'
-import { createStoreServer, type StoreServer } from './store-server.js'
+import { rest } from './rest.js'
+import { drawConditions, drawSettings, type Settings } from './settings.js'
+import { createStoreServer } from './store-server.js'
 import { createTimeline, type Timeline } from './timeline.js'
 
 /** How large a world is. */
@@ -38,29 +40,24 @@ export interface Outcome {
   readonly happened: number
 }
 
-/** An application of a world, on its machine; it may be down. */
-export interface Host {
-  readonly name: string
-  readonly machine: Machine
-  application: Application | null
-  /** To the store. */
-  storeLink: Link | null
-  start(): void
-  kill(): void
-}
-
 /** Everything that faults can be done to. */
 export interface World {
   readonly timeline: Timeline
   readonly random: Random
   readonly settings: Settings
   readonly hosts: readonly Host[]
-  readonly server: StoreServer
-  readonly store: { isUp: boolean; isFull: boolean; slownessMs: number | null }
+  readonly cluster: Cluster
+  readonly store: {
+    isUp: boolean
+    isFull: boolean
+    /** `null` if it hangs. */
+    slownessMs: number | null
+    /** It accepts everything, and answers nothing before that. */
+    stallsUntil: number
+  }
 }
 
 const MAX_DRIFT = 0.0002
-const WATCHED_MS = 5000
 // As many bytes as the library draws at once.
 const RANDOM_STOCK = 4096
 
@@ -94,7 +91,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
     event(event) {
       const name = `${event.op} ${event.result}`
       counts[name] = (counts[name] ?? 0) + 1
-      write(toLine(event))
+      write(JSON.stringify(event))
       checker.event(event)
     },
     fault(fault) {
@@ -109,57 +106,43 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
       leadMs: random.between(-2000, 2000),
     })
   const server = createStoreServer(drawMachine('store'), random.fork('server'), timeline.now)
-  const store = { isUp: true, isFull: false, slownessMs: 0 as number | null }
-  const peer: Peer = { isUp: () => store.isUp, readSlownessMs: () => store.slownessMs }
+  const cluster = createCluster(timeline, server)
+  const store: World['store'] = { isUp: true, isFull: false, slownessMs: 0, stallsUntil: 0 }
+  // What arrives while it stalls is answered at once when that is over.
+  const readSlownessMs = (): number | null =>
+    store.slownessMs === null ? null : Math.max(store.slownessMs, store.stallsUntil - timeline.now())
   const keys = createKeyRing(random.fork('keys'))
+  const provider = createIdentityProvider(
+    createMachine(timeline, 'provider', { drift: 0, leadMs: random.between(-2000, 2000) }),
+    random.fork('provider'),
+    settings.sessionLifetimeMs,
+  )
   const hosts = Array.from({ length: processes }, (_, at) =>
-    createHost(`app-${at}`, drawMachine(`app-${at}`), random.fork(`host ${at}`)),
+    createHost(drawMachine(`app-${at}`), random.fork(`host ${at}`), {
+      timeline,
+      server: cluster.serverOf(`app-${at}`),
+      peer: { isUp: () => store.isUp && cluster.isReachable(`app-${at}`), readSlownessMs },
+      isFull: () => store.isFull,
+      conditions,
+      keys,
+      provider,
+      settings,
+      recorder,
+    }),
   )
 
-  function createHost(name: string, machine: Machine, own: Random): Host {
-    let life = 0
-    const host: Host = {
-      name,
-      machine,
-      application: null,
-      storeLink: null,
-      start() {
-        if (host.application !== null) return
-        const process = machine.startProcess()
-        const link = createLink(timeline, own.fork(`link ${life}`), process, peer, conditions)
-        const application = createApplication({
-          place: { application: name, life: life++ },
-          process,
-          store: createRemoteStore(server, link, () => store.isFull),
-          keys: keys.list(),
-          random: own.fork(`ids ${life}`),
-          settings,
-          recorder,
-          worldNow: timeline.now,
-        })
-        host.application = application
-        host.storeLink = link
-        application.ready().catch(() => undefined)
-      },
-      kill() {
-        host.application?.process.kill()
-        host.application = null
-        host.storeLink = null
-      },
-    }
-    return host
-  }
-
-  const world: World = { timeline, random, settings, hosts, server, store }
+  const world: World = { timeline, random, settings, hosts, cluster, store }
   const faults = planFaults(world, seconds * 1000, (fault) => recorder.fault(fault)).filter(
     ({ number }) => options.faults?.includes(number) ?? true,
   )
   for (const { t0, begin } of faults) timeline.at(t0, begin)
   for (const host of hosts) timeline.at(random.between(0, 2000), () => host.start())
 
-  const life = startLife(world, keys, conditions, recorder)
+  const life = startLife(world, { keys, provider, conditions, recorder })
   await timeline.runUntil(seconds * 1000)
-  await life.judge()
+  life.end()
+  await judge(world, [...life.revoked()])
+  await rest(world, life.browsers, recorder)
   return {
     violations: checker.violations,
     exceptions: checker.exceptions,
@@ -168,239 +151,4 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
     counts,
     happened: timeline.count().happened,
   }
-}
-
-/** The keys of all applications: each signs for a while, and verifies as long as its tokens live. */
-interface KeyRing {
-  list(): readonly OwnKey[]
-  rotate(nowMs: number): void
-  /** The one before the last, which signs nothing any more. */
-  readonly previous: string | null
-}
-
-function createKeyRing(random: Random): KeyRing {
-  const create = (number: number, startsAt: number | null): OwnKey => ({
-    kid: `key-${number}`,
-    algorithm: 'HS256',
-    secret: Buffer.from(random.bytes(32)),
-    ...(startsAt !== null && { notBefore: new Date(startsAt) }),
-  })
-  let keys = [create(0, null)]
-  return {
-    list: () => keys,
-    rotate(nowMs) {
-      keys = [...keys, create(keys.length, WORLD_STARTS_AT + nowMs + 30_000)]
-    },
-    get previous() {
-      return keys.at(-3)?.kid ?? null
-    },
-  }
-}
-
-function drawSettings(random: Random): Settings {
-  return {
-    boundMs: random.pick([100, 500, 1000, 1000, 2000, 5000, 30_000]),
-    whenStale: random.pick(['refuse', 'ask'] as const),
-    graceMs: random.pick([5000, 10_000, 20_000]),
-    accessLifetimeMs: random.pick([10_000, 20_000, 60_000]),
-    sessionLifetimeMs: random.pick([120_000, 600_000, 3_600_000]),
-    maxSessions: random.pick([null, null, 3]),
-  }
-}
-
-function drawConditions(random: Random, isQuiet: boolean, boundMs: number): Conditions {
-  // Docs: keep the bound above four times the slowest response of the store.
-  const delayMs = Math.min(random.pick([0.5, 2, 10]), boundMs / 100)
-  if (isQuiet) return { delayMs, loss: 0, duplication: 0, straggling: 0 }
-  return {
-    delayMs,
-    loss: random.pick([0, 0.001, 0.01]),
-    duplication: random.pick([0, 0.01]),
-    straggling: random.pick([0, 0.01]),
-  }
-}
-
-/** What people and operators do, all the time, and the judgement at the end. */
-function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder: Recorder) {
-  const { timeline, hosts, settings } = world
-  const random = world.random.fork('life')
-  const people: Person[] = []
-  let isOver = false
-  // Tokens that were revoked, to be checked at the end.
-  const checkedLater = new Map<string, Held>()
-
-  const findHost = (): Host | null => {
-    const running = hosts.filter(({ application }) => application !== null)
-    return running.length === 0 ? null : random.pick(running)
-  }
-  const outside = createMachine(timeline, 'outside', { drift: 0, leadMs: 0 }).startProcess()
-  const links = new Map<string, Link>()
-  const findApplication: Surroundings['findApplication'] = () => {
-    const host = findHost()
-    if (host?.application == null) return null
-    const { application, name } = host
-    const { process } = application
-    // To the process that answers now.
-    const key = `${name} ${application.life}`
-    const link =
-      links.get(key) ??
-      createLink(
-        timeline,
-        random.fork(`way ${key}`),
-        outside,
-        { isUp: process.isRunning, readSlownessMs: () => 0 },
-        { ...conditions, delayMs: 20 },
-      )
-    links.set(key, link)
-    return {
-      application,
-      send: <Value>(run: () => Promise<Value>) => link.send(() => runIn(application, run)),
-    }
-  }
-  // What arrives at a process that stands still waits there.
-  const runIn = <Value>({ process }: Application, run: () => Promise<Value>): Promise<Value> =>
-    new Promise((resolve, reject) => process.deliver(() => void run().then(resolve, reject)))
-  const surroundings: Surroundings = {
-    timeline,
-    random,
-    findApplication,
-    accessLifetimeMs: settings.accessLifetimeMs,
-    graceMs: settings.graceMs,
-  }
-
-  const every = (meanMs: number, run: () => void): void => {
-    const next = (): void =>
-      void timeline.at(timeline.now() + random.interval(meanMs), () => {
-        if (isOver) return
-        run()
-        next()
-      })
-    next()
-  }
-  const findPerson = (): { person: Person; tokens: Tokens } | null => {
-    const person = people[random.below(people.length)]
-    return person?.tokens == null ? null : { person, tokens: person.tokens }
-  }
-
-  const population = Math.max(12, 2 * hosts.length)
-  for (let number = 0; number < population; number++) {
-    const person = createPerson(`user-${number % Math.ceil(population * 0.7)}`, 'owner', surroundings)
-    people.push(person)
-    every(3000, () => void person.call())
-  }
-
-  const browsers = Array.from({ length: Math.max(2, Math.ceil(hosts.length / 10)) }, (_, number) => {
-    const machine = createMachine(timeline, `browser-${number}`, {
-      drift: 0,
-      leadMs: random.between(-60_000, 60_000),
-    })
-    const browser = createBrowser(`surfer-${number}`, machine, surroundings, recorder)
-    every(2000, browser.act)
-    every(60_000, () => machine.suspend(random.interval(20_000)))
-    return browser
-  })
-
-  // Those who were revoked a moment ago come back, everywhere, and at the worst moments.
-  const insist = (held: Held): void => {
-    checkedLater.set(held.facts.jti, held)
-    const asked = hosts.length <= 10 ? hosts : Array.from({ length: 10 }, () => random.pick(hosts))
-    for (const host of asked) {
-      for (const factor of [0, random.next(), 1, 1.1, random.between(1, 3), random.between(3, 10)]) {
-        timeline.at(timeline.now() + factor * settings.boundMs + random.between(0, 10), () => {
-          const { application } = host
-          application?.process.deliver(() => void application.check(held))
-        })
-      }
-    }
-  }
-
-  const findOwner = (): Pick<Person, 'user' | 'tokens'> => random.pick(people.slice(0, population))
-  const findBrowser = (): Pick<Person, 'user' | 'tokens'> => {
-    const { user, steal } = random.pick(browsers)
-    return { user, tokens: steal() }
-  }
-
-  const revoke = (kind: Target['kind']): void => {
-    const found = findPerson()
-    const application = findHost()?.application
-    if (found === null || application == null) return
-    const { access } = found.tokens
-    const { facts } = access
-    const id = { token: facts.jti, session: facts.sid, user: facts.user, key: keys.previous, all: '' }[kind]
-    if (id === null) return
-    const concerned = people.flatMap(({ tokens }) => (tokens === null ? [] : [tokens.access]))
-    const isEverywhere = random.chance(0.1)
-    const run = async (): Promise<void> => {
-      const code = await application.revoke({ kind, id, exp: facts.exp }, isEverywhere)
-      if (code !== 'ok') return
-      for (const held of kind === 'all' || kind === 'key' ? concerned.slice(0, 20) : [access]) insist(held)
-    }
-    application.process.deliver(() => void run())
-  }
-  every(8000, () => revoke('token'))
-  every(12_000, () => revoke('session'))
-  every(25_000, () => revoke('user'))
-  every(120_000, () => revoke('key'))
-  every(200_000, () => revoke('all'))
-  every(60_000, () => {
-    keys.rotate(timeline.now())
-    // Not at the same moment everywhere, and before the new key signs.
-    for (const { application } of hosts) {
-      if (application === null) continue
-      timeline.at(timeline.now() + random.between(0, 5000), () =>
-        application.process.deliver(() => application.setKeys(keys.list())),
-      )
-    }
-  })
-  every(10_000, () => {
-    const { user, tokens } = random.chance(0.3) ? findBrowser() : findOwner()
-    if (tokens === null || people.length > 3 * population) return
-    const thief = createPerson(user, 'thief', surroundings, tokens)
-    people.push(thief)
-    every(random.pick([1000, 5000, 20_000]), () => void thief.call())
-  })
-  every(WATCHED_MS, () => {
-    const application = findHost()?.application
-    if (application == null) return
-    void runIn(application, () => application.reportHealth())
-    const { maxSessions } = settings
-    if (maxSessions === null) return
-    const { user } = random.pick(people)
-    void runIn(application, () => application.countSessions(user, maxSessions))
-  })
-
-  return {
-    // Everything heals; then every revocation must be known everywhere, and to processes that start anew.
-    async judge() {
-      isOver = true
-      world.store.isUp = true
-      world.store.isFull = false
-      world.store.slownessMs = 0
-      for (const host of hosts) {
-        host.storeLink?.disturb(null)
-        host.start()
-      }
-      const settleMs = 6 * settings.boundMs + 30_000
-      const checkAll = async (): Promise<void> => {
-        for (const { application } of hosts) {
-          for (const held of checkedLater.values()) {
-            application?.process.deliver(() => void application.check(held, true))
-          }
-        }
-        await timeline.runUntil(timeline.now() + 5000)
-      }
-      await timeline.runUntil(timeline.now() + settleMs)
-      await checkAll()
-      for (const host of hosts) {
-        host.kill()
-        host.start()
-      }
-      await timeline.runUntil(timeline.now() + settleMs)
-      await checkAll()
-    },
-  }
-}
-
-function toLine(event: Event): string {
-  return JSON.stringify(event)
 }
