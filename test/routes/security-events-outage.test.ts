@@ -100,6 +100,16 @@ describe('a logout while the store does not answer', () => {
     expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
   })
 
+  test('is written at once if only a lookup fails, and a replica knows enough to go on', async () => {
+    const failing = createFailing()
+    const { tokens, logout } = failing.start(replicate(failing.store, { bound: '1m', clock: failing.clock }))
+    await tokens.ready()
+    Object.assign(failing.state, { isDown: true, failsOnly: 'lookup' })
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    expect(await hasWritten(failing)).toBe(true)
+    await tokens.close()
+  })
+
   test('does not reach a token that was issued after it', async () => {
     const failing = createFailing()
     const { tokens, logout } = failing.start()
