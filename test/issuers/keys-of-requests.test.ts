@@ -45,6 +45,13 @@ describe('keys that have to be loaded', () => {
     expect(state.calls).toBe(0)
   })
 
+  test('own tokens pass after a token whose keys cannot be loaded', async () => {
+    const { tokens, state } = createEndpoint()
+    state.isDown = true
+    expect(await outcomeOf(tokens.verify(A.sign()))).toBe('KEYS_UNAVAILABLE')
+    expect((await tokens.verify(tokens.createAccessToken({ uid: 'grace' }))).sub).toBe('grace')
+  })
+
   test('the first requests load them, together', async () => {
     const { tokens, state } = createEndpoint()
     const outcomes = await Promise.all(

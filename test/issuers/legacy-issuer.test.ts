@@ -352,6 +352,13 @@ describe('mistakes', () => {
     expect(build('old')).not.toThrow()
   })
 
+  test('an old key is none of our own keys, not even a previous one', () => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_PREVIOUS_SECRET_KEY: OLD_SECRET })
+    expect(() => new TokenManager({ config, issuers: [trustLegacyIssuer(LEGACY)] })).toThrow(
+      expect.objectContaining({ code: 'CONFIGURATION_INVALID' }) as Error,
+    )
+  })
+
   test('an identity provider beside it needs a prefix, and no old user has it', async () => {
     const provider = createForeign('https://id.example')
     expect(() => createSuccessor({}, [provider.trust({ subjectPrefix: undefined })])).toThrow(/subjectPrefix/)

@@ -59,9 +59,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const readOnce = (token: string): UnverifiedJwt => {
     // Where there is one source, nothing is read before the signature holds.
     if (!hasIssuers) return { jws: parseCompact(token, maxTokenLength), claims: null }
-    const jwt = lastRead?.token === token ? lastRead.jwt : parseUnverifiedJwt(token, maxTokenLength)
-    lastRead = { token, jwt }
-    return jwt
+    if (lastRead === null || lastRead.token !== token) {
+      lastRead = { token, jwt: parseUnverifiedJwt(token, maxTokenLength) }
+    }
+    return lastRead.jwt
   }
 
   // Tokens of one key have the same header, so the last header with a valid signature is not parsed again.
