@@ -39,6 +39,8 @@ export interface RevocationTable {
   prune(now: number, most: number): number
   /** The entries of one of `PARTS`. However the table grows or shrinks, an entry stays in its part. */
   read(part: number, kind: RevocationKind): readonly Revocation[]
+  /** The first part that may have entries, from a given one on; `PARTS` if there is none. */
+  findPart(from: number): number
 }
 
 /** How many calls of `prune` see every entry; no call sees more than a thousandth of them, or so. */
@@ -70,7 +72,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
   const firstEnds = new Float64Array(SEGMENTS).fill(FOREVER)
   let size = 0
   let nextPruned = 0
-  let swept = { segment: 0, slot: 0, ended: 0 }
+  const swept = { segment: 0, slot: 0, ended: 0 }
   let spare: Segment = NO_SEGMENT
 
   const refill = (at: number, now: number, dropped: number, capacity: number): void => {
@@ -166,7 +168,9 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
         if (end < capacity) return
         const isWorthIt = swept.ended > 0 && swept.ended >= WORTH_DROPPING * countOf(swept.segment)
         if (isWorthIt) drop(swept.segment, now, Number.POSITIVE_INFINITY)
-        swept = { segment: (swept.segment + 1) % SEGMENTS, slot: 0, ended: 0 }
+        swept.segment = (swept.segment + 1) % SEGMENTS
+        swept.slot = 0
+        swept.ended = 0
       }
     },
     prune(now, most) {
@@ -191,6 +195,12 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
         })
       }
       return entries
+    },
+    findPart(from) {
+      for (let at = Math.floor(from / PARTS_OF_SEGMENT); at < SEGMENTS; at++) {
+        if (countOf(at) > 0) return Math.max(from, at * PARTS_OF_SEGMENT)
+      }
+      return PARTS
     },
   }
 }
