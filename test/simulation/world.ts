@@ -36,6 +36,8 @@ export interface Outcome {
   readonly faults: readonly (Fault & { readonly number: number })[]
   readonly counts: Readonly<Record<string, number>>
   readonly happened: number
+  /** The time of the world at its end, in milliseconds. */
+  readonly endedAt: number
 }
 
 /** An application of a world, on its machine; it may be down. */
@@ -167,6 +169,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
     faults: faults.map(({ begin: _begin, ...fault }) => fault),
     counts,
     happened: timeline.count().happened,
+    endedAt: timeline.now(),
   }
 }
 

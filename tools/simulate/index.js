@@ -37,9 +37,10 @@ for (let seed = first; seed < first + seeds; seed++) {
     ...(faults && { faults }),
     ...(values.print && { print: (line) => console.log(line) }),
   }
-  const startedAt = performance.now()
+  const startedAt = process.cpuUsage()
   const outcome = await runWorld(options)
-  console.log(describeOutcome(options, outcome, (performance.now() - startedAt) / 1000))
+  const { user, system } = process.cpuUsage(startedAt)
+  console.log(describeOutcome(options, outcome, (user + system) / 1e6))
   if (outcome.violations.length === 0) continue
   failed++
   for (const line of describeViolations(outcome)) console.log(line)
