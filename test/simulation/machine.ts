@@ -74,7 +74,7 @@ export function createMachine(timeline: Timeline, name: string, { drift, leadMs 
         const delay = Math.max(0, milliseconds) / rate
         const fire = (): void => {
           if (planned.isOff) return
-          planned.isOff = true
+          timeline.cancel(planned)
           timers--
           callback()
         }
@@ -84,7 +84,7 @@ export function createMachine(timeline: Timeline, name: string, { drift, leadMs 
       clearTimeout(timer) {
         const planned = timer as (Planned & Timer) | undefined
         if (planned === undefined || planned.isOff) return
-        planned.isOff = true
+        timeline.cancel(planned)
         timers--
       },
     }
