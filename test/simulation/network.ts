@@ -30,6 +30,8 @@ export interface Link {
   /** A message of the server that nobody waits for, and nobody misses. */
   notify(run: () => void): void
   disturb(how: Disturbance | null): void
+  /** Whether its process has ended. */
+  isClosed(): boolean
 }
 
 /** What a link needs to know of the server. */
@@ -111,6 +113,7 @@ export function createLink(
       if (disturbance !== null || random.chance(loss)) return
       after(drawDelay(), () => client.deliver(run))
     },
+    isClosed: () => !client.isRunning(),
   }
 }
 

@@ -78,10 +78,7 @@ export function createRemoteStore(server: StoreServer, link: Link, isFull: () =>
     lookup: (keys) => read((store) => store.lookup(keys)),
     restore: (batch) => write(async (store) => store.restore?.(batch)),
     feed: async (after) => (await ask((known) => server.feed(known, after))).value,
-    watch(listener) {
-      // A hint goes through the network like everything else, and nobody misses it.
-      return server.watch(() => void link.send(async () => undefined).then(listener, () => undefined))
-    },
+    watch: (listener) => server.watch(link, listener),
     prune: (limit) => write((store) => store.prune(limit)),
     sessions,
     async close() {},

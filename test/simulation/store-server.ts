@@ -3,6 +3,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { toResetPage } from '../../packages/tokenlib/src/stores/store-parts.js'
 import type { Clock } from '../../packages/tokenlib/src/time.js'
 import type { Machine } from './machine.js'
+import type { Link } from './network.js'
 import type { Random } from './random.js'
 
 /** What a process knows of the history of a server: the last batch that it has seen. */
@@ -56,10 +57,14 @@ export interface StoreServer {
   prepare(seen: Seen, longestLifetime: number, canRestore: boolean): Promise<Reply<number | null>>
   /** Loses everything that was written after a moment of the world. */
   rollBack(to: number): Promise<void>
-  /** Calls a listener after each write. */
-  watch(listener: () => void): () => void
+  /** Tells a process of each write that revokes something. */
+  watch(link: Link, listener: () => void): () => void
   readonly countWrites: () => number
 }
+
+// The oldest state that it can go back to is ten minutes old; a state from before everything is always there.
+const KEPT_MS = 660_000
+const FORGOTTEN_AT_ONCE = 1000
 
 /** An empty server on a machine. */
 export function createStoreServer(machine: Machine, random: Random, worldNow: () => number): StoreServer {
@@ -70,29 +75,49 @@ export function createStoreServer(machine: Machine, random: Random, worldNow: ()
   const clock: Clock = Object.assign(() => repeated?.wallClock ?? machine.readWallClock(), {
     scheduler: { ...scheduler, monotonicNow },
   })
-  const listeners = new Set<() => void>()
-  let store = createMemoryStore({ clock })
+  const watchers = new Set<{ readonly link: Link; readonly listener: () => void }>()
+  const tell = (): void => {
+    for (const watcher of watchers) {
+      if (watcher.link.isClosed()) watchers.delete(watcher)
+      else watcher.link.notify(watcher.listener)
+    }
+  }
+  const createStore = (): RevocationStore => createMemoryStore({ clock })
+  let store = createStore()
+  store.watch?.(tell)
+  // The last of them are the batches of this epoch.
   let log: Written[] = []
   let epoch = ''
-  // Of the batches of this epoch.
-  let nonces: string[] = []
+  let batches = 0
+  let lastNonce = ''
   let longest = 0
   let name: string | null = null
 
   const createNonce = (): string => Buffer.from(random.bytes(9)).toString('base64url')
 
-  const toSeen = (): Seen => ({ epoch, batches: nonces.length, nonce: nonces.at(-1) ?? '' })
+  const toSeen = (): Seen => ({ epoch, batches, nonce: lastNonce })
 
-  const isWhole = (seen: Seen): boolean =>
-    seen.epoch === epoch && seen.batches <= nonces.length && seen.nonce === (nonces[seen.batches - 1] ?? '')
+  const isWhole = (seen: Seen): boolean => {
+    if (seen.epoch !== epoch || seen.batches > batches) return false
+    if (seen.batches === 0) return true
+    const written = log[log.length - 1 - (batches - seen.batches)]
+    // What is forgotten was there, and can only be lost with the whole epoch.
+    return written === undefined || written.seen.nonce === seen.nonce
+  }
+
+  // Of what was written before, everything has ended.
+  const forgetOld = (): void => {
+    const oldest = worldNow() - longest - KEPT_MS
+    if ((log[FORGOTTEN_AT_ONCE]?.at ?? oldest) < oldest) log.splice(0, FORGOTTEN_AT_ONCE)
+  }
 
   const append = async <Value>(run: Run<Value>): Promise<Reply<Value>> => {
-    nonces.push(createNonce())
+    batches++
+    lastNonce = createNonce()
     const seen = toSeen()
     log.push({ run, at: worldNow(), wallClock: clock(), monotonicClock: monotonicNow(), seen })
-    const value = await run(store)
-    for (const listener of listeners) listener()
-    return { value, seen }
+    forgetOld()
+    return { value: await run(store), seen }
   }
 
   // Every position of the memory store begins with a random name, which is another one after a loss.
@@ -113,9 +138,9 @@ export function createStoreServer(machine: Machine, random: Random, worldNow: ()
     async feed(seen, after) {
       if (!isWhole(seen)) return null
       const now = toSeen()
-      const [of = '', batches = '0', nonce = '', place = ''] = after?.split('|') ?? []
+      const [of = '', number = '0', nonce = '', place = ''] = after?.split('|') ?? []
       const start = await readName()
-      if (after !== null && !isWhole({ epoch: of, batches: Number(batches), nonce })) {
+      if (after !== null && !isWhole({ epoch: of, batches: Number(number), nonce })) {
         return { value: toResetPage(toPosition(now, '')), seen: now }
       }
       const page = await store.feed(after === null ? null : start + place, { waitMs: 0 })
@@ -125,7 +150,8 @@ export function createStoreServer(machine: Machine, random: Random, worldNow: ()
       const isSound = epoch !== '' && (seen.epoch !== epoch || isWhole(seen))
       if (!isSound) {
         epoch = createNonce()
-        nonces = []
+        batches = 0
+        lastNonce = ''
       }
       longest = Math.max(longest, longestLifetime)
       const prepared = await append((to) => to.prepare({ longestLifetime }))
@@ -136,19 +162,22 @@ export function createStoreServer(machine: Machine, random: Random, worldNow: ()
     },
     async rollBack(to) {
       log = log.slice(0, log.findLastIndex(({ at }) => at <= to) + 1)
-      epoch = log.at(-1)?.seen.epoch ?? ''
-      nonces = log.filter(({ seen }) => seen.epoch === epoch).map(({ seen }) => seen.nonce)
-      store = createMemoryStore({ clock })
+      ;({ epoch, batches, nonce: lastNonce } = log.at(-1)?.seen ?? NOTHING)
+      store = createStore()
       name = null
+      // It may have been told in a write that is forgotten.
+      if (log.length > 0) await store.prepare({ longestLifetime: longest })
       for (const written of log) {
         repeated = written
         await written.run(store).catch(() => undefined)
       }
       repeated = null
+      store.watch?.(tell)
     },
-    watch(listener) {
-      listeners.add(listener)
-      return () => void listeners.delete(listener)
+    watch(link, listener) {
+      const watcher = { link, listener }
+      watchers.add(watcher)
+      return () => void watchers.delete(watcher)
     },
     countWrites: () => log.length,
   }
