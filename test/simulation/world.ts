@@ -63,6 +63,8 @@ export interface World {
 
 const MAX_DRIFT = 0.0002
 const WATCHED_MS = 5000
+// The leeway, and how far a clock may be behind: nobody accepts a token that expired longer ago.
+const SURELY_EXPIRED_MS = 40_000
 // As many bytes as the library draws at once.
 const RANDOM_STOCK = 4096
 
@@ -77,13 +79,14 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const settings = drawSettings(random.fork('settings'))
   const isQuiet = random.chance(0.4)
   const conditions = drawConditions(random.fork('conditions'), isQuiet, settings.boundMs)
+  const longestLifetimeMs = settings.sessionLifetimeMs + 600_000
   const digest = createHash('sha256')
   const counts: Record<string, number> = {}
   const checker = createChecker({
     boundMs: settings.boundMs,
     graceMs: settings.graceMs,
     sessionLifetimeMs: settings.sessionLifetimeMs,
-    longestLifetimeMs: settings.sessionLifetimeMs + 600_000,
+    longestLifetimeMs,
     drift: 2 * MAX_DRIFT,
     isQuiet,
   })
@@ -113,7 +116,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const server = createStoreServer(drawMachine('store'), random.fork('server'), timeline.now)
   const store = { isUp: true, isFull: false, slownessMs: 0 as number | null }
   const peer: Peer = { isUp: () => store.isUp, readSlownessMs: () => store.slownessMs }
-  const keys = createKeyRing(random.fork('keys'))
+  const keys = createKeyRing(random.fork('keys'), longestLifetimeMs)
   const hosts = Array.from({ length: processes }, (_, at) =>
     createHost(`app-${at}`, drawMachine(`app-${at}`), random.fork(`host ${at}`)),
   )
@@ -181,21 +184,27 @@ interface KeyRing {
   readonly previous: string | null
 }
 
-function createKeyRing(random: Random): KeyRing {
+function createKeyRing(random: Random, longestLifetimeMs: number): KeyRing {
   const create = (number: number, startsAt: number | null): OwnKey => ({
     kid: `key-${number}`,
     algorithm: 'HS256',
     secret: Buffer.from(random.bytes(32)),
     ...(startsAt !== null && { notBefore: new Date(startsAt) }),
   })
-  let keys = [create(0, null)]
+  let created = 1
+  let keys = [{ key: create(0, null), replacedAt: Infinity }]
   return {
-    list: () => keys,
+    list: () => keys.map(({ key }) => key),
     rotate(nowMs) {
-      keys = [...keys, create(keys.length, WORLD_STARTS_AT + nowMs + 30_000)]
+      const startsAt = nowMs + 30_000
+      const last = keys.at(-1)
+      if (last !== undefined) last.replacedAt = startsAt
+      // The tokens of the others have expired.
+      keys = keys.filter(({ replacedAt }) => replacedAt + longestLifetimeMs > nowMs)
+      keys.push({ key: create(created++, WORLD_STARTS_AT + startsAt), replacedAt: Infinity })
     },
     get previous() {
-      return keys.at(-3)?.kid ?? null
+      return keys.at(-3)?.key.kid ?? null
     },
   }
 }
@@ -233,28 +242,28 @@ function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder
   const checkedLater = new Map<string, Held>()
 
   const findHost = (): Host | null => {
-    const running = hosts.filter(({ application }) => application !== null)
+    const areAllUp = hosts.every(({ application }) => application !== null)
+    const running = areAllUp ? hosts : hosts.filter(({ application }) => application !== null)
     return running.length === 0 ? null : random.pick(running)
   }
   const outside = createMachine(timeline, 'outside', { drift: 0, leadMs: 0 }).startProcess()
-  const links = new Map<string, Link>()
+  const links = new WeakMap<Application, Link>()
   const findApplication: Surroundings['findApplication'] = () => {
     const host = findHost()
     if (host?.application == null) return null
     const { application, name } = host
     const { process } = application
     // To the process that answers now.
-    const key = `${name} ${application.life}`
     const link =
-      links.get(key) ??
+      links.get(application) ??
       createLink(
         timeline,
-        random.fork(`way ${key}`),
+        random.fork(`way ${name} ${application.life}`),
         outside,
         { isUp: process.isRunning, readSlownessMs: () => 0 },
         { ...conditions, delayMs: 20 },
       )
-    links.set(key, link)
+    links.set(application, link)
     return {
       application,
       send: <Value>(run: () => Promise<Value>) => link.send(() => runIn(application, run)),
@@ -271,10 +280,10 @@ function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder
     graceMs: settings.graceMs,
   }
 
-  const every = (meanMs: number, run: () => void): void => {
+  const every = (meanMs: number, run: () => void, isDone = (): boolean => false): void => {
     const next = (): void =>
       void timeline.at(timeline.now() + random.interval(meanMs), () => {
-        if (isOver) return
+        if (isOver || isDone()) return
         run()
         next()
       })
@@ -285,32 +294,44 @@ function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder
     return person?.tokens == null ? null : { person, tokens: person.tokens }
   }
 
-  const population = Math.max(12, 2 * hosts.length)
+  // Every process follows the feed, whoever uses it: more people would make a world slower, and no promise harder to keep.
+  const population = Math.min(40, Math.max(12, 2 * hosts.length))
   for (let number = 0; number < population; number++) {
     const person = createPerson(`user-${number % Math.ceil(population * 0.7)}`, 'owner', surroundings)
     people.push(person)
     every(3000, () => void person.call())
   }
 
-  const browsers = Array.from({ length: Math.max(2, Math.ceil(hosts.length / 10)) }, (_, number) => {
-    const machine = createMachine(timeline, `browser-${number}`, {
-      drift: 0,
-      leadMs: random.between(-60_000, 60_000),
-    })
-    const browser = createBrowser(`surfer-${number}`, machine, surroundings, recorder)
-    every(2000, browser.act)
-    every(60_000, () => machine.suspend(random.interval(20_000)))
-    return browser
-  })
+  const browsers = Array.from(
+    { length: Math.min(5, Math.max(2, Math.ceil(hosts.length / 10))) },
+    (_, number) => {
+      const machine = createMachine(timeline, `browser-${number}`, {
+        drift: 0,
+        leadMs: random.between(-60_000, 60_000),
+      })
+      const browser = createBrowser(`surfer-${number}`, machine, surroundings, recorder)
+      every(2000, browser.act)
+      every(60_000, () => machine.suspend(random.interval(20_000)))
+      return browser
+    },
+  )
+
+  const isSurelyExpired = ({ facts }: Held): boolean =>
+    WORLD_STARTS_AT + timeline.now() > facts.exp * 1000 + SURELY_EXPIRED_MS
+  const forgetExpired = (): void => {
+    for (const [jti, held] of checkedLater) if (isSurelyExpired(held)) checkedLater.delete(jti)
+  }
 
   // Those who were revoked a moment ago come back, everywhere, and at the worst moments.
   const insist = (held: Held): void => {
+    forgetExpired()
     checkedLater.set(held.facts.jti, held)
     const asked = hosts.length <= 10 ? hosts : Array.from({ length: 10 }, () => random.pick(hosts))
     for (const host of asked) {
       for (const factor of [0, random.next(), 1, 1.1, random.between(1, 3), random.between(3, 10)]) {
         timeline.at(timeline.now() + factor * settings.boundMs + random.between(0, 10), () => {
           const { application } = host
+          if (isSurelyExpired(held)) return
           application?.process.deliver(() => void application.check(held))
         })
       }
@@ -360,7 +381,12 @@ function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder
     if (tokens === null || people.length > 3 * population) return
     const thief = createPerson(user, 'thief', surroundings, tokens)
     people.push(thief)
-    every(random.pick([1000, 5000, 20_000]), () => void thief.call())
+    // Until the tokens are worthless.
+    every(
+      random.pick([1000, 5000, 20_000]),
+      () => (thief.tokens === null ? void people.splice(people.indexOf(thief), 1) : void thief.call()),
+      () => !people.includes(thief),
+    )
   })
   every(WATCHED_MS, () => {
     const application = findHost()?.application
@@ -385,6 +411,7 @@ function startLife(world: World, keys: KeyRing, conditions: Conditions, recorder
       }
       const settleMs = 6 * settings.boundMs + 30_000
       const checkAll = async (): Promise<void> => {
+        forgetExpired()
         for (const { application } of hosts) {
           for (const held of checkedLater.values()) {
             application?.process.deliver(() => void application.check(held, true))

@@ -31,6 +31,8 @@ const seeds = values.forever ? Infinity : readNumber('seeds')
 const faults = values.faults?.split(',').filter(Boolean).map(Number)
 
 const { runWorld, shrinkFaults } = await importTypeScript('test/simulation/main.ts')
+// Refusals are most of what happens, and nobody reads where they came from.
+if (!values.print) Error.stackTraceLimit = 0
 let failed = 0
 for (let seed = first; seed < first + seeds; seed++) {
   const options = {
