@@ -112,12 +112,12 @@ export function createChecker(options: CheckerOptions): Checker {
   const { boundMs, graceMs, sessionLifetimeMs, longestLifetimeMs, drift, isQuiet } = options
   const violations: Violation[] = []
   const exceptions = new Map<Exception, number>()
-  const faults: Fault[] = []
+  let faults: Fault[] = []
   const losses: (Fault & { readonly lostAfter: number })[] = []
   const sessions = new Map<string, Session>()
   const revocations = new Map<string, Revocation[]>()
-  // The tokens that each process has refused.
-  const refused = new Map<string, Set<string>>()
+  // The tokens that each process has refused, and when.
+  const refused = new Map<string, Map<string, number>>()
   const sessionsOf = new Map<string, number>()
   const alive: number[] = []
 
@@ -223,9 +223,9 @@ export function createChecker(options: CheckerOptions): Checker {
   const checkRefused = (event: Event & { op: 'check' }): void => {
     const { token, t1 } = event
     const life = toLife(event)
-    const known = refused.get(life) ?? new Set<string>()
+    const known = refused.get(life) ?? new Map<string, number>()
     refused.set(life, known)
-    known.add(token.jti)
+    known.set(token.jti, t1)
     if (findCause(token, t1)) return
     if (losses.some(({ t0 }) => t0 <= t1)) return grant('lost data revokes everything')
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
@@ -356,6 +356,23 @@ export function createChecker(options: CheckerOptions): Checker {
     if (event.timers > MAX_TIMERS) report('no growth', event, `${event.timers} timers are waiting`)
   }
 
+  // Of what began before a moment, everything has expired by any clock: a run of a day must not need the memory of a day.
+  let forgottenAt = 0
+  const forgetBefore = (moment: number): void => {
+    for (const [sid, { t0 }] of sessions) if (t0 < moment) sessions.delete(sid)
+    for (const [name, list] of revocations) {
+      const left = list.filter(({ t0 }) => t0 >= moment)
+      if (left.length > 0) revocations.set(name, left)
+      else revocations.delete(name)
+    }
+    for (const [life, known] of refused) {
+      for (const [jti, at] of known) if (at < moment) known.delete(jti)
+      if (known.size === 0) refused.delete(life)
+    }
+    // A clock that was wrong once counts for good.
+    faults = faults.filter(({ t1, byMs }) => t1 >= moment || byMs !== undefined)
+  }
+
   return {
     violations,
     exceptions,
@@ -365,6 +382,10 @@ export function createChecker(options: CheckerOptions): Checker {
     },
     event(event) {
       const { result } = event
+      if (event.t0 - forgottenAt > longestLifetimeMs / 4) {
+        forgottenAt = event.t0
+        forgetBefore(event.t0 - longestLifetimeMs)
+      }
       if (result === 'REVOCATION_UNAVAILABLE') checkUnavailable(event)
       if (event.op === 'open' && result === 'ok' && event.session !== null) {
         sessions.set(event.session, {
