@@ -139,7 +139,7 @@ export function createStoreServer(machine: Machine, random: Random, worldNow: ()
       if (!isWhole(seen)) return null
       const now = toSeen()
       const [of = '', number = '0', nonce = '', place = ''] = after?.split('|') ?? []
-      const start = await readName()
+      const start = name ?? (await readName())
       if (after !== null && !isWhole({ epoch: of, batches: Number(number), nonce })) {
         return { value: toResetPage(toPosition(now, '')), seen: now }
       }
