@@ -217,6 +217,23 @@ describe('until', () => {
   )
 })
 
+test.each([0, 1, 40, 5000])(
+  'a reader of %s entries finds them all, and skips the empty segments',
+  (count) => {
+    const table = createRevocationTable()
+    const ids = createIds(count)
+    for (const id of ids) table.put(id, NOW, 0)
+    const found: string[] = []
+    let parts = 0
+    for (let part = table.findPart(0); part < PARTS; part = table.findPart(part + 1)) {
+      found.push(...table.read(part, 'token').map(({ id }) => id))
+      parts++
+    }
+    expect(found.toSorted()).toEqual(ids.toSorted())
+    expect(parts).toBeLessThanOrEqual((PARTS / SEGMENTS) * count)
+  },
+)
+
 describe('memory', () => {
   test('an entry takes 32 bytes at most, at every fill, also after growth and pruning', () => {
     const table = createRevocationTable()

@@ -93,6 +93,7 @@ export function createBrowser(
         channels.add(channel)
         channel.post = (data) => {
           for (const other of channels) {
+            if (other.isClosed) channels.delete(other)
             if (other === channel || other.isClosed) continue
             timeline.at(timeline.now() + random.between(0, 5), () =>
               process.deliver(() => other.onmessage?.({ data })),

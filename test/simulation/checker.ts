@@ -87,8 +87,8 @@ export function createChecker(options: CheckerOptions): Checker {
   const losses: Loss[] = []
   const sessions = new Map<string, Session>()
   const revocations = new Map<string, Revocation[]>()
-  // The tokens that each process has refused.
-  const refused = new Map<string, Set<string>>()
+  // The tokens that each process has refused, and when.
+  const refused = new Map<string, Map<string, number>>()
   const sessionsOf = new Map<string, number>()
   const alive: number[] = []
   const logouts = createLogouts({ boundMs, isQuiet, faults, losses })
@@ -225,9 +225,9 @@ export function createChecker(options: CheckerOptions): Checker {
   const checkRefused = (event: Event & { op: 'check' }): void => {
     const { token, t1 } = event
     const life = toLife(event)
-    const known = refused.get(life) ?? new Set<string>()
+    const known = refused.get(life) ?? new Map<string, number>()
     refused.set(life, known)
-    known.add(token.jti)
+    known.set(token.jti, t1)
     if (findCause(token, t1)) return
     if (losses.some(({ t0 }) => t0 <= t1)) return grant('lost data revokes everything')
     if (logouts.wasRepeated(listTargets(token), event)) return grant('repeated logout in an outage')
@@ -446,6 +446,23 @@ export function createChecker(options: CheckerOptions): Checker {
     if (event.timers > MAX_TIMERS) report('no growth', event, `${event.timers} timers are waiting`)
   }
 
+  // Of what began before a moment, everything has expired by any clock: a run of a day must not need the memory of a day.
+  let forgottenAt = 0
+  const forgetBefore = (moment: number): void => {
+    for (const [sid, { t0 }] of sessions) if (t0 < moment) sessions.delete(sid)
+    for (const [name, list] of revocations) {
+      const left = list.filter(({ t0 }) => t0 >= moment)
+      if (left.length > 0) revocations.set(name, left)
+      else revocations.delete(name)
+    }
+    for (const [life, known] of refused) {
+      for (const [jti, at] of known) if (at < moment) known.delete(jti)
+      if (known.size === 0) refused.delete(life)
+    }
+    // A clock that was wrong once counts for good.
+    faults.splice(0, faults.length, ...faults.filter(({ t1, byMs }) => t1 >= moment || byMs !== undefined))
+  }
+
   return {
     violations,
     exceptions,
@@ -459,6 +476,10 @@ export function createChecker(options: CheckerOptions): Checker {
     },
     event(event) {
       const { result } = event
+      if (event.t0 - forgottenAt > longestLifetimeMs / 4) {
+        forgottenAt = event.t0
+        forgetBefore(event.t0 - longestLifetimeMs)
+      }
       if (result === 'REVOCATION_UNAVAILABLE') checkUnavailable(event)
       if (event.op === 'open' && result === 'ok' && event.session !== null) {
         sessions.set(event.session, {

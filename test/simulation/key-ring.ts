@@ -11,21 +11,27 @@ export interface KeyRing {
 }
 
 /** One key, which signs from the beginning. */
-export function createKeyRing(random: Random): KeyRing {
+export function createKeyRing(random: Random, longestLifetimeMs: number): KeyRing {
   const create = (number: number, startsAt: number | null): OwnKey => ({
     kid: `key-${number}`,
     algorithm: 'HS256',
     secret: Buffer.from(random.bytes(32)),
     ...(startsAt !== null && { notBefore: new Date(startsAt) }),
   })
-  let keys = [create(0, null)]
+  let created = 1
+  let keys = [{ key: create(0, null), replacedAt: Infinity }]
   return {
-    list: () => keys,
+    list: () => keys.map(({ key }) => key),
     rotate(nowMs) {
-      keys = [...keys, create(keys.length, WORLD_STARTS_AT + nowMs + 30_000)]
+      const startsAt = nowMs + 30_000
+      const last = keys.at(-1)
+      if (last !== undefined) last.replacedAt = startsAt
+      // The tokens of the others have expired.
+      keys = keys.filter(({ replacedAt }) => replacedAt + longestLifetimeMs > nowMs)
+      keys.push({ key: create(created++, WORLD_STARTS_AT + startsAt), replacedAt: Infinity })
     },
     get previous() {
-      return keys.at(-3)?.kid ?? null
+      return keys.at(-3)?.key.kid ?? null
     },
   }
 }

@@ -3,7 +3,7 @@ import type { Held, Tokens } from './held.js'
 import type { Recorder, Target } from './history.js'
 import type { IdentityProvider } from './identity-provider.js'
 import type { KeyRing } from './key-ring.js'
-import { createMachine } from './machine.js'
+import { createMachine, WORLD_STARTS_AT } from './machine.js'
 import type { Conditions } from './network.js'
 import { createPerson, type Person, type Surroundings } from './people.js'
 import { startSignOuts } from './sign-outs.js'
@@ -11,6 +11,8 @@ import { createWays, runIn } from './ways.js'
 import type { World } from './world.js'
 
 const WATCHED_MS = 5000
+// The leeway, and how far a clock may be behind: nobody accepts a token that expired longer ago.
+const SURELY_EXPIRED_MS = 40_000
 
 /** What people and operators do, all the time. */
 export interface Life {
@@ -45,10 +47,10 @@ export function startLife(world: World, { keys, provider, conditions, recorder }
     graceMs: settings.graceMs,
   }
 
-  const every = (meanMs: number, run: () => void): void => {
+  const every = (meanMs: number, run: () => void, isDone = (): boolean => false): void => {
     const next = (): void =>
       void timeline.at(timeline.now() + random.interval(meanMs), () => {
-        if (isOver) return
+        if (isOver || isDone()) return
         run()
         next()
       })
@@ -59,32 +61,44 @@ export function startLife(world: World, { keys, provider, conditions, recorder }
     return person?.tokens == null ? null : { person, tokens: person.tokens }
   }
 
-  const population = Math.max(12, 2 * hosts.length)
+  // Every process follows the feed, whoever uses it: more people would make a world slower, and no promise harder to keep.
+  const population = Math.min(40, Math.max(12, 2 * hosts.length))
   for (let number = 0; number < population; number++) {
     const person = createPerson(`user-${number % Math.ceil(population * 0.7)}`, 'owner', surroundings)
     people.push(person)
     every(3000, () => void person.call())
   }
 
-  const browsers = Array.from({ length: Math.max(2, Math.ceil(hosts.length / 10)) }, (_, number) => {
-    const machine = createMachine(timeline, `browser-${number}`, {
-      drift: 0,
-      leadMs: random.between(-60_000, 60_000),
-    })
-    const browser = createBrowser(`surfer-${number}`, machine, surroundings, recorder)
-    every(2000, browser.act)
-    every(60_000, () => machine.suspend(random.interval(20_000)))
-    return browser
-  })
+  const browsers = Array.from(
+    { length: Math.min(5, Math.max(2, Math.ceil(hosts.length / 10))) },
+    (_, number) => {
+      const machine = createMachine(timeline, `browser-${number}`, {
+        drift: 0,
+        leadMs: random.between(-60_000, 60_000),
+      })
+      const browser = createBrowser(`surfer-${number}`, machine, surroundings, recorder)
+      every(2000, browser.act)
+      every(60_000, () => machine.suspend(random.interval(20_000)))
+      return browser
+    },
+  )
+
+  const isSurelyExpired = ({ facts }: Held): boolean =>
+    WORLD_STARTS_AT + timeline.now() > facts.exp * 1000 + SURELY_EXPIRED_MS
+  const forgetExpired = (): void => {
+    for (const [jti, held] of revoked) if (isSurelyExpired(held)) revoked.delete(jti)
+  }
 
   // Those who were revoked a moment ago come back, everywhere, and at the worst moments.
   const insist = (held: Held): void => {
+    forgetExpired()
     revoked.set(held.facts.jti, held)
     const asked = hosts.length <= 10 ? hosts : Array.from({ length: 10 }, () => random.pick(hosts))
     for (const host of asked) {
       for (const factor of [0, random.next(), 1, 1.1, random.between(1, 3), random.between(3, 10)]) {
         timeline.at(timeline.now() + factor * settings.boundMs + random.between(0, 10), () => {
           const { application } = host
+          if (isSurelyExpired(held)) return
           application?.process.deliver(() => void application.check(held))
         })
       }
@@ -154,7 +168,12 @@ export function startLife(world: World, { keys, provider, conditions, recorder }
     if (tokens === null || people.length > 3 * population) return
     const thief = createPerson(user, 'thief', surroundings, tokens)
     people.push(thief)
-    every(random.pick([1000, 5000, 20_000]), () => void thief.call())
+    // Until the tokens are worthless.
+    every(
+      random.pick([1000, 5000, 20_000]),
+      () => (thief.tokens === null ? void people.splice(people.indexOf(thief), 1) : void thief.call()),
+      () => !people.includes(thief),
+    )
   })
   every(WATCHED_MS, () => {
     const application = findHost()?.application
@@ -170,7 +189,10 @@ export function startLife(world: World, { keys, provider, conditions, recorder }
     end() {
       isOver = true
     },
-    revoked: () => revoked.values(),
+    revoked() {
+      forgetExpired()
+      return revoked.values()
+    },
     browsers,
   }
 }

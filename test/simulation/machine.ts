@@ -72,21 +72,19 @@ export function createMachine(timeline: Timeline, name: string, { drift, leadMs 
       setTimeout(callback, milliseconds) {
         timers++
         const delay = Math.max(0, milliseconds) / rate
-        const planned: Planned = timeline.at(timeline.now() + delay, () => {
+        const fire = (): void => {
           if (planned.isOff) return
-          runWhenPossible(() => {
-            if (planned.isOff) return
-            planned.isOff = true
-            timers--
-            callback()
-          })
-        })
+          timeline.cancel(planned)
+          timers--
+          callback()
+        }
+        const planned: Planned = timeline.at(timeline.now() + delay, () => runWhenPossible(fire))
         return planned as Planned & Timer
       },
       clearTimeout(timer) {
         const planned = timer as (Planned & Timer) | undefined
         if (planned === undefined || planned.isOff) return
-        planned.isOff = true
+        timeline.cancel(planned)
         timers--
       },
     }

@@ -27,7 +27,11 @@ export type Disturbance =
 export interface Link {
   /** Sends a request; `run` is what the server does. Settles with its answer, with an error, or never. */
   send<Value>(run: () => Promise<Value>): Promise<Value>
+  /** A message of the server that nobody waits for, and nobody misses. */
+  notify(run: () => void): void
   disturb(how: Disturbance | null): void
+  /** Whether its process has ended. */
+  isClosed(): boolean
 }
 
 /** What a link needs to know of the server. */
@@ -60,44 +64,63 @@ export function createLink(
   const drawDelay = (): number =>
     delayMs * (0.5 + random.interval(0.5)) * (random.chance(straggling) ? STRAGGLER : 1)
 
+  const fail = ({ reject }: Call, message: string, milliseconds: number): void =>
+    after(milliseconds, () => client.deliver(() => reject(new Error(message))))
+
+  const lose = (call: Call): void =>
+    disturbance === 'cut' || random.chance(0.5)
+      ? fail(call, BROKEN, drawDelay())
+      : fail(call, 'The connection timed out', KEEP_ALIVE_MS)
+
+  const answer = (call: Call, settle: () => void): void => {
+    if (disturbance !== null || random.chance(loss)) return lose(call)
+    after(drawDelay(), () => client.deliver(settle))
+  }
+
+  const arrive = (call: Call): void => {
+    if (!peer.isUp()) return fail(call, REFUSED, drawDelay())
+    const slowness = peer.readSlownessMs()
+    if (slowness === null) return fail(call, BROKEN, KEEP_ALIVE_MS)
+    if (slowness === 0) carryOut(call)
+    else after(slowness, () => carryOut(call))
+  }
+
+  const carryOut = (call: Call): void => {
+    const { run, isRepeated, resolve, reject } = call
+    if (!peer.isUp()) return fail(call, BROKEN, drawDelay())
+    // The server has done it, the answer is lost, and the client sends the same request again.
+    if (!isRepeated && random.chance(duplication)) {
+      void run().catch(() => undefined)
+      return after(2 * drawDelay(), () => arrive({ ...call, isRepeated: true }))
+    }
+    run().then(
+      (value) => answer(call, () => resolve(value)),
+      (error: unknown) => answer(call, () => reject(error)),
+    )
+  }
+
   return {
     disturb(how) {
       disturbance = how
     },
     send: <Value>(run: () => Promise<Value>) =>
       new Promise<Value>((resolve, reject) => {
-        const fail = (message: string, milliseconds: number): void =>
-          after(milliseconds, () => client.deliver(() => reject(new Error(message))))
-        const lose = (): void =>
-          disturbance === 'cut' || random.chance(0.5)
-            ? fail(BROKEN, drawDelay())
-            : fail('The connection timed out', KEEP_ALIVE_MS)
-
-        const answer = (settle: () => void): void => {
-          if (disturbance !== null || random.chance(loss)) return lose()
-          after(drawDelay(), () => client.deliver(settle))
-        }
-
-        const arrive = (isRepeated: boolean): void => {
-          if (!peer.isUp()) return fail(REFUSED, drawDelay())
-          const slowness = peer.readSlownessMs()
-          if (slowness === null) return fail(BROKEN, KEEP_ALIVE_MS)
-          after(slowness, () => {
-            if (!peer.isUp()) return fail(BROKEN, drawDelay())
-            // The server has done it, the answer is lost, and the client sends the same request again.
-            if (!isRepeated && random.chance(duplication)) {
-              void run().catch(() => undefined)
-              return after(2 * drawDelay(), () => arrive(true))
-            }
-            run().then(
-              (value) => answer(() => resolve(value)),
-              (error: unknown) => answer(() => reject(error)),
-            )
-          })
-        }
-
-        if (disturbance === 'cut' || disturbance === 'half-open' || random.chance(loss)) return lose()
-        after(drawDelay(), () => arrive(false))
+        const call: Call = { run, resolve: resolve as Call['resolve'], reject, isRepeated: false }
+        if (disturbance === 'cut' || disturbance === 'half-open' || random.chance(loss)) return lose(call)
+        after(drawDelay(), () => arrive(call))
       }),
+    notify(run) {
+      if (disturbance !== null || random.chance(loss)) return
+      after(drawDelay(), () => client.deliver(run))
+    },
+    isClosed: () => !client.isRunning(),
   }
+}
+
+/** A request that is under way. */
+interface Call {
+  readonly run: () => Promise<unknown>
+  readonly isRepeated: boolean
+  readonly resolve: (value: unknown) => void
+  readonly reject: (error: unknown) => void
 }

@@ -27,6 +27,8 @@ export interface Surroundings {
 const MAX_HELD = 30
 const CALL_TIMEOUT_MS = 10_000
 const RETRY_MS = 1000
+// Answers to a refresh after which only a login helps.
+const ENDED = new Set(['TOKEN_REVOKED', 'REFRESH_TOKEN_REUSED', 'TOKEN_EXPIRED'])
 
 /** A person, who has not logged in yet; a thief begins with the tokens of somebody else. */
 export function createPerson(
@@ -73,7 +75,7 @@ export function createPerson(
     }
     // Another tab may have got a newer one.
     if (tokens?.refresh !== sent) return
-    if (answer?.code === 'TOKEN_REVOKED' || answer?.code === 'REFRESH_TOKEN_REUSED') tokens = null
+    if (ENDED.has(answer?.code ?? '')) tokens = null
     // After a lost answer, an outage, or another request that was first.
     else
       tab.refreshAt =

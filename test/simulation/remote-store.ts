@@ -79,8 +79,8 @@ export function createRemoteStore(server: StoreServer, link: Link, isFull: () =>
     restore: (batch) => write(async (store) => store.restore?.(batch)),
     feed: async (after) => (await ask((known) => server.feed(known, after))).value,
     watch(listener) {
-      // A hint goes through the network like everything else, and nobody misses it.
-      return server.watch(() => void link.send(async () => undefined).then(listener, () => undefined))
+      const stop = server.watch(() => (link.isClosed() ? stop() : link.notify(listener)))
+      return stop
     },
     prune: (limit) => write((store) => store.prune(limit)),
     sessions,

@@ -60,16 +60,20 @@ export interface StoreServer {
   promote(to: number): Promise<StoreServer>
   /** How many revocations it keeps. */
   countEntries(): Promise<number>
-  /** Calls a listener after each write. */
+  /** Calls a listener after each write that revokes something. */
   watch(listener: () => void): () => void
 }
+
+// The oldest state that it can go back to is ten minutes old; a state from before everything is always there.
+const KEPT_MS = 660_000
+const FORGOTTEN_AT_ONCE = 1000
 
 /** A server on a machine: empty, or with what another has written. */
 export function createStoreServer(
   machine: Machine,
   random: Random,
   worldNow: () => number,
-  written: readonly Written[] = [],
+  other: { readonly log: readonly Written[]; readonly longest: number } = { log: [], longest: 0 },
 ): StoreServer {
   // The write that is being repeated, at its own time.
   let repeated: Written | null = null
@@ -79,28 +83,45 @@ export function createStoreServer(
     scheduler: { ...scheduler, monotonicNow },
   })
   const listeners = new Set<() => void>()
-  let store = createMemoryStore({ clock })
-  let log = [...written]
+  const tell = (): void => {
+    for (const listener of listeners) listener()
+  }
+  const createStore = (): RevocationStore => createMemoryStore({ clock })
+  let store = createStore()
+  store.watch?.(tell)
+  // The last of them are the batches of this epoch.
+  let log = [...other.log]
   let epoch = ''
-  // Of the batches of this epoch.
-  let nonces: string[] = []
-  let longest = 0
+  let batches = 0
+  let lastNonce = ''
+  let { longest } = other
   let name: string | null = null
 
   const createNonce = (): string => Buffer.from(random.bytes(9)).toString('base64url')
 
-  const toSeen = (): Seen => ({ epoch, batches: nonces.length, nonce: nonces.at(-1) ?? '' })
+  const toSeen = (): Seen => ({ epoch, batches, nonce: lastNonce })
 
-  const isWhole = (seen: Seen): boolean =>
-    seen.epoch === epoch && seen.batches <= nonces.length && seen.nonce === (nonces[seen.batches - 1] ?? '')
+  const isWhole = (seen: Seen): boolean => {
+    if (seen.epoch !== epoch || seen.batches > batches) return false
+    if (seen.batches === 0) return true
+    const written = log[log.length - 1 - (batches - seen.batches)]
+    // What is forgotten was there, and can only be lost with the whole epoch.
+    return written === undefined || written.seen.nonce === seen.nonce
+  }
+
+  // Of what was written before, everything has ended.
+  const forgetOld = (): void => {
+    const oldest = worldNow() - longest - KEPT_MS
+    if ((log[FORGOTTEN_AT_ONCE]?.at ?? oldest) < oldest) log.splice(0, FORGOTTEN_AT_ONCE)
+  }
 
   const append = async <Value>(run: Run<Value>): Promise<Reply<Value>> => {
-    nonces.push(createNonce())
+    batches++
+    lastNonce = createNonce()
     const seen = toSeen()
     log.push({ run, at: worldNow(), wallClock: clock(), monotonicClock: monotonicNow(), seen })
-    const value = await run(store)
-    for (const listener of listeners) listener()
-    return { value, seen }
+    forgetOld()
+    return { value: await run(store), seen }
   }
 
   // Every position of the memory store begins with a random name, which is another one after a loss.
@@ -121,9 +142,9 @@ export function createStoreServer(
     async feed(seen, after) {
       if (!isWhole(seen)) return null
       const now = toSeen()
-      const [of = '', batches = '0', nonce = '', place = ''] = after?.split('|') ?? []
-      const start = await readName()
-      if (after !== null && !isWhole({ epoch: of, batches: Number(batches), nonce })) {
+      const [of = '', number = '0', nonce = '', place = ''] = after?.split('|') ?? []
+      const start = name ?? (await readName())
+      if (after !== null && !isWhole({ epoch: of, batches: Number(number), nonce })) {
         return { value: toResetPage(toPosition(now, '')), seen: now }
       }
       const page = await store.feed(after === null ? null : start + place, { waitMs: 0 })
@@ -133,7 +154,8 @@ export function createStoreServer(
       const isSound = epoch !== '' && (seen.epoch !== epoch || isWhole(seen))
       if (!isSound) {
         epoch = createNonce()
-        nonces = []
+        batches = 0
+        lastNonce = ''
       }
       longest = Math.max(longest, longestLifetime)
       const prepared = await append((to) => to.prepare({ longestLifetime }))
@@ -144,18 +166,23 @@ export function createStoreServer(
     },
     async rollBack(to) {
       log = log.slice(0, log.findLastIndex(({ at }) => at <= to) + 1)
-      epoch = log.at(-1)?.seen.epoch ?? ''
-      nonces = log.filter(({ seen }) => seen.epoch === epoch).map(({ seen }) => seen.nonce)
-      store = createMemoryStore({ clock })
+      ;({ epoch, batches, nonce: lastNonce } = log.at(-1)?.seen ?? NOTHING)
+      store = createStore()
       name = null
+      // It may have been told in a write that is forgotten.
+      if (log.length > 0) await store.prepare({ longestLifetime: longest })
       for (const written of log) {
         repeated = written
         await written.run(store).catch(() => undefined)
       }
       repeated = null
+      store.watch?.(tell)
     },
     async promote(to) {
-      const standby = createStoreServer(machine, random.fork(`standby ${log.length}`), worldNow, log)
+      const standby = createStoreServer(machine, random.fork(`standby ${log.length}`), worldNow, {
+        log,
+        longest,
+      })
       await standby.rollBack(to)
       return standby
     },

@@ -27,28 +27,28 @@ export function createWays(
   conditions: Conditions,
 ): Ways {
   const findHost = (): Host | null => {
-    const running = hosts.filter(({ application }) => application !== null)
+    const areAllUp = hosts.every(({ application }) => application !== null)
+    const running = areAllUp ? hosts : hosts.filter(({ application }) => application !== null)
     return running.length === 0 ? null : random.pick(running)
   }
   const outside = createMachine(timeline, 'outside', { drift: 0, leadMs: 0 }).startProcess()
-  const links = new Map<string, Link>()
+  const links = new WeakMap<Application, Link>()
   const findApplication: Ways['findApplication'] = () => {
     const host = findHost()
     if (host?.application == null) return null
     const { application, name } = host
     const { process } = application
     // To the process that answers now.
-    const key = `${name} ${application.life}`
     const link =
-      links.get(key) ??
+      links.get(application) ??
       createLink(
         timeline,
-        random.fork(`way ${key}`),
+        random.fork(`way ${name} ${application.life}`),
         outside,
         { isUp: process.isRunning, readSlownessMs: () => 0 },
         { ...conditions, delayMs: 20 },
       )
-    links.set(key, link)
+    links.set(application, link)
     return {
       application,
       send: <Value>(run: () => Promise<Value>) => link.send(() => runIn(application, run)),

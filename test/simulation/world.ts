@@ -38,6 +38,8 @@ export interface Outcome {
   readonly faults: readonly (Fault & { readonly number: number })[]
   readonly counts: Readonly<Record<string, number>>
   readonly happened: number
+  /** The time of the world at its end, in milliseconds. */
+  readonly endedAt: number
 }
 
 /** Everything that faults can be done to. */
@@ -72,13 +74,14 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   const settings = drawSettings(random.fork('settings'))
   const isQuiet = random.chance(0.4)
   const conditions = drawConditions(random.fork('conditions'), isQuiet, settings.boundMs)
+  const longestLifetimeMs = settings.sessionLifetimeMs + 600_000
   const digest = createHash('sha256')
   const counts: Record<string, number> = {}
   const checker = createChecker({
     boundMs: settings.boundMs,
     graceMs: settings.graceMs,
     sessionLifetimeMs: settings.sessionLifetimeMs,
-    longestLifetimeMs: settings.sessionLifetimeMs + 600_000,
+    longestLifetimeMs,
     drift: 2 * MAX_DRIFT,
     isQuiet,
   })
@@ -111,7 +114,7 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
   // What arrives while it stalls is answered at once when that is over.
   const readSlownessMs = (): number | null =>
     store.slownessMs === null ? null : Math.max(store.slownessMs, store.stallsUntil - timeline.now())
-  const keys = createKeyRing(random.fork('keys'))
+  const keys = createKeyRing(random.fork('keys'), longestLifetimeMs)
   const provider = createIdentityProvider(
     createMachine(timeline, 'provider', { drift: 0, leadMs: random.between(-2000, 2000) }),
     random.fork('provider'),
@@ -150,5 +153,6 @@ export async function runWorld(options: WorldOptions): Promise<Outcome> {
     faults: faults.map(({ begin: _begin, ...fault }) => fault),
     counts,
     happened: timeline.count().happened,
+    endedAt: timeline.now(),
   }
 }

@@ -1,12 +1,14 @@
-/** One line about a world. */
+/** One line about a world. The rate is of all its time, with what it takes to heal at the end. */
 export function describeOutcome(
-  { seed, seconds },
-  { digest, happened, violations, exceptions, faults },
-  took,
+  { seed, processes },
+  { digest, happened, violations, exceptions, faults, endedAt },
+  cpuSeconds,
 ) {
   const granted = [...exceptions].map(([name, count]) => `${count} × ${name}`)
+  const rate = Math.round((endedAt / 1000 / cpuSeconds) * processes)
   return [
-    `seed ${seed}  ${digest.slice(0, 16)}  ${seconds} s in ${took.toFixed(1)} s`,
+    `seed ${seed}  ${digest.slice(0, 16)}  ${Math.round(endedAt / 1000)} s in ${cpuSeconds.toFixed(1)} s of CPU`,
+    `${rate} process-seconds per CPU second`,
     `${happened} events, ${faults.length} faults`,
     ...(granted.length > 0 ? [`exceptions: ${granted.join(', ')}`] : []),
     violations.length === 0 ? 'ok' : `${violations.length} VIOLATIONS`,

@@ -1,9 +1,10 @@
 // Runs real managers, replicas, sessions and clients in a world that a seed decides: exit 1 if a promise is broken.
 // npm run simulate -- [--seed <n>] [--seeds <n>] [--processes <n>] [--hours <n> | --seconds <n>]
-//                     [--faults <number>,…] [--print] [--forever]
+//                     [--faults <number>,…] [--print] [--profile] [--forever]
 import { parseArgs } from 'node:util'
 import { importTypeScript } from '../shared/import-typescript.js'
 import { describeOutcome, describeViolations } from './describe.js'
+import { describeShares, profile } from './profile.js'
 
 const { values } = parseArgs({
   options: {
@@ -17,6 +18,8 @@ const { values } = parseArgs({
     faults: { type: 'string' },
     // Prints the history.
     print: { type: 'boolean', default: false },
+    // Prints which part of the simulation takes which share of the CPU time.
+    profile: { type: 'boolean', default: false },
     // One seed after the other, until it is stopped.
     forever: { type: 'boolean', default: false },
   },
@@ -28,6 +31,8 @@ const seeds = values.forever ? Infinity : readNumber('seeds')
 const faults = values.faults?.split(',').filter(Boolean).map(Number)
 
 const { runWorld, shrinkFaults } = await importTypeScript('test/simulation/main.ts')
+// Refusals are most of what happens, and nobody reads where they came from.
+if (!values.print) Error.stackTraceLimit = 0
 let failed = 0
 for (let seed = first; seed < first + seeds; seed++) {
   const options = {
@@ -37,9 +42,12 @@ for (let seed = first; seed < first + seeds; seed++) {
     ...(faults && { faults }),
     ...(values.print && { print: (line) => console.log(line) }),
   }
-  const startedAt = performance.now()
-  const outcome = await runWorld(options)
-  console.log(describeOutcome(options, outcome, (performance.now() - startedAt) / 1000))
+  const startedAt = process.cpuUsage()
+  const run = () => runWorld(options)
+  const { value: outcome, shares } = values.profile ? await profile(run) : { value: await run(), shares: [] }
+  const { user, system } = process.cpuUsage(startedAt)
+  console.log(describeOutcome(options, outcome, (user + system) / 1e6))
+  for (const line of describeShares(shares)) console.log(line)
   if (outcome.violations.length === 0) continue
   failed++
   for (const line of describeViolations(outcome)) console.log(line)

@@ -124,6 +124,12 @@ function holdsKey(bytes: Buffer): boolean {
     text.includes('-----BEGIN') ||
     SSH_KEY.test(text) ||
     ASYMMETRIC_JWK.test(text) ||
+    (bytes[0] === DER_SEQUENCE && holdsDer(bytes))
+  )
+}
+
+function holdsDer(bytes: Buffer): boolean {
+  return (
     DER_TYPES.some((type) => canParse(() => createPublicKey({ key: bytes, format: 'der', type }))) ||
     canParse(() => new X509Certificate(bytes))
   )
@@ -139,6 +145,8 @@ function resolveEscapes(text: string): string {
 
 const SSH_KEY = /(?:^|\s)(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+) /
 const ASYMMETRIC_JWK = /"kty"\s*:\s*"(?:RSA|EC|OKP)"/
+// Every key and certificate starts with it. To parse anything else takes longer than the rest of a secret's import.
+const DER_SEQUENCE = 0x30
 const DER_TYPES = ['spki', 'pkcs1'] as const
 
 function canParse(parse: () => unknown): boolean {

@@ -168,7 +168,10 @@ export function createRevocationCopy(
     *entries() {
       for (const { kind, map, table } of kinds) {
         for (const { change: _, ...entry } of map.values()) yield entry
-        for (let part = 0; part < PARTS; part++) yield* table?.read(part, kind) ?? []
+        if (table === null) continue
+        for (let part = table.findPart(0); part < PARTS; part = table.findPart(part + 1)) {
+          yield* table.read(part, kind)
+        }
       }
     },
     watermarks: () => [users, all].flatMap(({ map }) => [...map.values()]),
@@ -228,10 +231,13 @@ function toSources(of: KindEntries): Source[] {
     return { entries, next: null }
   }
   const readTable: Source = (place, most) => {
+    const { kind, table } = of
+    if (table === null) return { entries: [], next: null }
     const entries: Revocation[] = []
-    let part = place
-    for (; part < PARTS && entries.length < most; part++)
-      entries.push(...(of.table?.read(part, of.kind) ?? []))
+    let part = table.findPart(place)
+    for (; part < PARTS && entries.length < most; part = table.findPart(part + 1)) {
+      entries.push(...table.read(part, kind))
+    }
     return { entries, next: part < PARTS ? part : null }
   }
   return [readMap, readTable]

@@ -39,6 +39,8 @@ export interface RevocationTable {
   prune(now: number, most: number): number
   /** The entries of one of `PARTS`. However the table grows or shrinks, an entry stays in its part. */
   read(part: number, kind: RevocationKind): readonly Revocation[]
+  /** The first part that may have entries, from a given one on; `PARTS` if there is none. */
+  findPart(from: number): number
 }
 
 /** How many calls of `prune` see every entry; no call sees more than a thousandth of them, or so. */
@@ -64,13 +66,15 @@ const FARTHEST = 1024
 export function createRevocationTable(random: RandomBytes = systemRandom): RevocationTable {
   // Our own ids are random in the half that is hashed. Other ids may be sequential, or chosen to collide.
   const multipliers = toMultipliers(random(8))
-  const segments: Segment[] = Array.from({ length: SEGMENTS }, () => NO_SEGMENT)
+  const segments = Array<Segment>(SEGMENTS).fill(NO_SEGMENT)
   const counts = new Int32Array(SEGMENTS)
   // Before that moment no entry of a segment has ended, and nobody has to look.
   const firstEnds = new Float64Array(SEGMENTS).fill(FOREVER)
+  // The same for all segments: in a small table, a sweep has nothing to do most of the time.
+  let firstEnd = FOREVER
   let size = 0
   let nextPruned = 0
-  let swept = { segment: 0, slot: 0, ended: 0 }
+  const swept = { segment: 0, slot: 0, ended: 0 }
   let spare: Segment = NO_SEGMENT
 
   const refill = (at: number, now: number, dropped: number, capacity: number): void => {
@@ -88,6 +92,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       releaseSegment(old)
     }
     counts[at] = countOf(at) - dropped
+    if (counts[at] === 0) firstEnds[at] = FOREVER
     size -= dropped
   }
 
@@ -150,13 +155,18 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
       if (distanceOf(segment, hash, slot) > FARTHEST) return null
       writeEntry(segment, slot, kept)
       if (kept < (firstEnds[at] as number)) firstEnds[at] = kept
+      if (kept < firstEnd) firstEnd = kept
       counts[at] = countOf(at) + 1
       size++
       return true
     },
     sweep(now, steps) {
+      if (now < firstEnd) return
+      let earliest = FOREVER
+      let left = steps
       // At most once around.
-      for (let left = steps, segmentsLeft = SEGMENTS; left > 0 && segmentsLeft > 0; segmentsLeft--) {
+      for (let segmentsLeft = SEGMENTS; segmentsLeft > 0; segmentsLeft--) {
+        if (left <= 0) return
         const segment = segments[swept.segment] as Segment
         const capacity = now < (firstEnds[swept.segment] as number) ? 0 : capacityOf(segment)
         const end = Math.min(swept.slot + left, capacity)
@@ -166,8 +176,12 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
         if (end < capacity) return
         const isWorthIt = swept.ended > 0 && swept.ended >= WORTH_DROPPING * countOf(swept.segment)
         if (isWorthIt) drop(swept.segment, now, Number.POSITIVE_INFINITY)
-        swept = { segment: (swept.segment + 1) % SEGMENTS, slot: 0, ended: 0 }
+        earliest = Math.min(earliest, firstEnds[swept.segment] as number)
+        swept.segment = (swept.segment + 1) % SEGMENTS
+        swept.slot = 0
+        swept.ended = 0
       }
+      firstEnd = earliest
     },
     prune(now, most) {
       const dropped = drop(nextPruned, now, most)
@@ -191,6 +205,12 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
         })
       }
       return entries
+    },
+    findPart(from) {
+      for (let at = Math.floor(from / PARTS_OF_SEGMENT); at < SEGMENTS; at++) {
+        if (countOf(at) > 0) return Math.max(from, at * PARTS_OF_SEGMENT)
+      }
+      return PARTS
     },
   }
 }
