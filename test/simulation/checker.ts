@@ -448,7 +448,9 @@ export function createChecker(options: CheckerOptions): Checker {
     if (event.entries > most)
       report('no growth', event, `${event.entries} entries, ${most} revocations are alive`)
     if (event.isAtRest) checkRest(event)
-    if (event.timers > MAX_TIMERS) report('no growth', event, `${event.timers} timers are waiting`)
+    // What has waited for a process that stood still arrives at once.
+    if (event.timers > MAX_TIMERS && !isDisturbed(event))
+      report('no growth', event, `${event.timers} timers are waiting`)
   }
 
   // Of what began before a moment, everything has expired by any clock: a run of a day must not need the memory of a day.
@@ -500,6 +502,8 @@ export function createChecker(options: CheckerOptions): Checker {
         })
         sessionsOf.set(event.user, (sessionsOf.get(event.user) ?? 0) + 1)
       }
+      // Docs: a login that is answered too late revokes its session, and one over the limit revokes the oldest.
+      if (event.op === 'open' && result === 'asked') alive.push(event.t0)
       // Also if it fails: it may have been carried out.
       if (event.op === 'open' && event.limit !== null && result === 'asked') {
         for (const session of sessions.values()) if (session.user === event.user) session.mayHaveEnded = true
