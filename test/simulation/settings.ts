@@ -21,7 +21,7 @@ export function drawSettings(random: Random): Settings {
     boundMs: random.pick([100, 500, 1000, 1000, 2000, 5000, 30_000]),
     whenStale: random.pick(['refuse', 'ask'] as const),
     graceMs: random.pick([5000, 10_000, 20_000]),
-    accessLifetimeMs: random.pick([10_000, 20_000, 60_000]),
+    accessLifetimeMs: random.pick([10_000, 20_000, 600_000]),
     sessionLifetimeMs: random.pick([120_000, 600_000, 3_600_000]),
     maxSessions: random.pick([null, null, 3]),
     wakesReplicas: random.chance(0.6),
