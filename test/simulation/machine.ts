@@ -49,6 +49,7 @@ export function createMachine(timeline: Timeline, name: string, { drift, leadMs 
   let resumesAt = 0
   // While it is suspended, the monotonic clock shows the moment when that began.
   let stoppedAt: number | null = null
+  let suspendedUntil = 0
 
   const hold = (forMs: number): void => {
     resumesAt = Math.max(resumesAt, timeline.now() + forMs)
@@ -110,15 +111,17 @@ export function createMachine(timeline: Timeline, name: string, { drift, leadMs 
     stall: hold,
     suspend(forMs) {
       hold(forMs)
-      if (stoppedAt !== null) return
       const from = timeline.now()
+      suspendedUntil = Math.max(suspendedUntil, from + forMs)
+      if (stoppedAt !== null) return
       stoppedAt = from
+      // A process that is still stalled then does nothing, but the clock goes on.
       const resume = (): void => {
-        if (timeline.now() < resumesAt) return void timeline.at(resumesAt, resume)
+        if (timeline.now() < suspendedUntil) return void timeline.at(suspendedUntil, resume)
         stoppedAt = null
         uncounted += timeline.now() - from
       }
-      timeline.at(resumesAt, resume)
+      timeline.at(suspendedUntil, resume)
     },
     startProcess,
   }
