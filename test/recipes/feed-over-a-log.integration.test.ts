@@ -5,16 +5,19 @@ import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { storeContract } from '@tokenlib/contracts'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { PATIENT } from '../helpers/manager.js'
 import {
   describeWithNats,
   describeWithOwnServer,
+  describeWithPostgres,
   describeWithRedis,
 } from '../helpers/servers/describe-with-servers.js'
 import { startNats } from '../helpers/servers/start-nats.js'
@@ -244,5 +247,35 @@ describeWithRedis('a feed over a log', (redisUrl) => {
         20_000,
       )
     })
+  })
+})
+
+describeWithPostgres('a feed of PostgreSQL over a log', (url) => {
+  describeWithNats('on a NATS server', (natsUrl) => {
+    let nats: NatsConnection
+    const pool = new pg.Pool({ connectionString: url })
+    beforeAll(async () => {
+      nats = await connect({ servers: natsUrl })
+      await createPostgresStore(pool).migrate()
+    })
+    afterAll(async () => {
+      await nats.close()
+      await pool.end()
+    })
+
+    storeContract(
+      'over a log',
+      {
+        open: async (place, clock) =>
+          withLog(createPostgresStore(pool, { namespace: place, clock }), await openLog(nats, place)),
+        isShared: true,
+        limitsSessions: true,
+      },
+      // Everything else is the same as with Redis.
+      {
+        ...WHOLE_CONTRACT,
+        describe: (title, run) => (title.endsWith(': feed') ? describe(title, run) : undefined),
+      },
+    )
   })
 })
