@@ -126,7 +126,8 @@ function replaceSection(page, name, text) {
   return `${page.slice(0, from)}${start}\n\n${text}\n\n${page.slice(to)}`
 }
 
-function describeMachine() {
+/** The machine that this runs on. */
+export function describeMachine() {
   const [cpu] = cpus()
   return {
     cpu: cpu?.model.trim() || `unnamed ${process.arch} processor`,

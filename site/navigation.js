@@ -110,12 +110,14 @@ export const NAVIGATION = [
       { text: 'Rate limiting', page: 'recipes/rate-limiting' },
       { text: 'GraphQL', page: 'recipes/graphql' },
       { text: 'tRPC', page: 'recipes/trpc' },
+      { text: 'The feed over NATS', page: 'recipes/feed-over-a-log' },
     ],
   },
   {
     text: 'Operation',
     items: [
       { text: 'Running in production', page: 'production' },
+      { text: 'How large can it get?', page: 'scale' },
       { text: 'Command line', page: 'command-line' },
       { text: 'doctor', page: 'doctor' },
       { text: 'OpenTelemetry', page: 'opentelemetry' },

@@ -31,7 +31,7 @@ export function now() {
 export function openStore({ kind, url }) {
   if (kind === 'redis') return openRedisStore(url, 'bench')
   const pool = new pg.Pool({ connectionString: url })
-  return { store: createPostgresStore(pool), close: () => pool.end() }
+  return { store: createPostgresStore(pool, { namedStatements: true }), close: () => pool.end() }
 }
 
 /**

@@ -13,6 +13,11 @@ export function describeWithRedis(name: string, body: (url: string) => void): vo
   describeWith(name, '/shared/redis', (url) => body(url ?? ''))
 }
 
+/** Tests on the NATS server of this run, which all files share: streams need a name of their own. */
+export function describeWithNats(name: string, body: (url: string) => void): void {
+  describeWith(name, '/shared/nats', (url) => body(url ?? ''))
+}
+
 /** Tests on the PostgreSQL of this run, in an empty database of their own. */
 export function describeWithPostgres(name: string, body: (url: string) => void): void {
   describeWith(name, '/shared/postgres', (server) => {

@@ -41,6 +41,11 @@ export function findPostgres(): PostgresBinaries | null {
   }
 }
 
+/** The NATS server of this machine, or null. */
+export function findNats(): string | null {
+  return findProgram('nats-server')
+}
+
 /** The Chromium or Chrome of this machine, or null; `CHROME_PATH` names another one. */
 export function findChromium(): string | null {
   const given = process.env['CHROME_PATH']

@@ -5,6 +5,7 @@ import { installRuntime } from '../../../tools/runtimes/runtime-binaries.js'
 import {
   findChromium,
   findFirefox,
+  findNats,
   findPostgres,
   findProgram,
   findRedis,
@@ -13,7 +14,7 @@ import {
 } from './find-servers.js'
 
 /** The servers that tests use, the browsers, the model checker, and the runtime of Workers. */
-export type ServerKind = 'redis' | 'postgres' | 'chromium' | 'firefox' | 'spin' | 'workerd'
+export type ServerKind = 'redis' | 'postgres' | 'nats' | 'chromium' | 'firefox' | 'spin' | 'workerd'
 
 /** What the decision about a missing server depends on. */
 export interface Machine {
@@ -81,7 +82,7 @@ export interface MissingServer {
 /** The server that the user wants the tests to share, or null. */
 export function readGivenUrl(kind: ServerKind): string | null {
   // CHROME_PATH, FIREFOX_PATH and SPIN_PATH name a program, which the tests start themselves.
-  const isServer = kind === 'redis' || kind === 'postgres'
+  const isServer = kind === 'redis' || kind === 'postgres' || kind === 'nats'
   return (isServer && process.env[PROGRAMS[kind].variable]) || null
 }
 
@@ -101,6 +102,14 @@ const PROGRAMS = {
     homebrew: 'postgresql',
     variable: 'DATABASE_URL',
     find: findPostgres,
+  },
+  nats: {
+    title: 'NATS',
+    binary: 'nats-server',
+    debian: 'nats-server',
+    homebrew: 'nats-server',
+    variable: 'NATS_URL',
+    find: findNats,
   },
   chromium: {
     title: 'Chromium',
