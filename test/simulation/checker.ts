@@ -178,13 +178,21 @@ export function createChecker(options: CheckerOptions): Checker {
     const session = sessions.get(token.sid)
     const life = toLife(event)
     if (refused.get(life)?.has(token.jti) === true && !logouts.wasRepeated(listTargets(token), event)) {
-      report('final', event, 'accepted after this process had refused it as revoked')
+      const isMissed = [...listOf(token)].some(([target, list]) =>
+        list.some((revocation) => isMissedByClock(target, revocation, session)),
+      )
+      if (isMissed) grant('wrong clock')
+      else report('final', event, 'accepted after this process had refused it as revoked')
     }
     for (const [target, list] of listOf(token)) {
       for (const revocation of list) {
         if (revocation.t1 >= t0 || !isConcerned(target, revocation, session)) continue
         if (isMissedByClock(target, revocation, session)) {
           grant('wrong clock')
+          continue
+        }
+        if (isBeyondWatermark(target, revocation, session)) {
+          grant('lost session')
           continue
         }
         const late = t0 - revocation.t1
@@ -266,6 +274,17 @@ export function createChecker(options: CheckerOptions): Checker {
       return false
     }
     return isClockWrong(t1) || session.t1 > logout.firstAt - 2 * MAX_LEAD_MS - drift * t1
+  }
+
+  // Replica: a watermark does not reach tokens of a session that was opened by a clock ahead of it, and then lost.
+  const isBeyondWatermark = (target: Target, { t1 }: Revocation, session: Session | undefined): boolean => {
+    if (session === undefined || !isWatermark(target)) return false
+    const step = faults.findLast(({ kind, t0 }) => kind === 'store clock step' && t0 <= session.t1)
+    const isAhead =
+      (step?.byMs ?? 0) > CLOCKS_AGREE_MS && t1 - session.t0 < (step?.byMs ?? 0) + CLOCKS_AGREE_MS
+    return (
+      isAhead && losses.some(({ t0, lostAfter }) => lostAfter <= session.t1 && session.t0 <= t0 && t0 <= t1)
+    )
   }
 
   const isReachedByClock = (token: TokenFacts): boolean => {

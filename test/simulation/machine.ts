@@ -7,8 +7,8 @@ export interface Machine {
   /** The time of day that it believes, in epoch milliseconds. */
   readonly readWallClock: () => number
   readonly readMonotonicClock: () => number
-  /** Sets the time of day: so much ahead of the world, or behind it. */
-  readonly setClock: (leadMs: number) => void
+  /** Sets the time of day: so much ahead of what it usually shows, or behind that. */
+  readonly setClock: (ahead: number) => void
   /** Nothing runs for a while; both clocks go on. */
   readonly stall: (forMs: number) => void
   /** Nothing runs for a while, and the monotonic clock stands still. */
@@ -106,7 +106,7 @@ export function createMachine(timeline: Timeline, name: string, { drift, leadMs 
     readWallClock: () => lead + timeline.now() * rate,
     readMonotonicClock,
     setClock(ahead) {
-      lead = WORLD_STARTS_AT + ahead
+      lead = WORLD_STARTS_AT + leadMs + ahead
     },
     stall: hold,
     suspend(forMs) {

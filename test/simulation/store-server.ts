@@ -64,6 +64,14 @@ export interface StoreServer {
   watch(listener: () => void): () => void
 }
 
+/** What a standby has of its primary. */
+interface Contents {
+  readonly log: readonly Written[]
+  /** Whether the oldest writes are forgotten. */
+  readonly isCut: boolean
+  readonly longest: number
+}
+
 // The oldest state that it can go back to is ten minutes old; a state from before everything is always there.
 const KEPT_MS = 660_000
 const FORGOTTEN_AT_ONCE = 1000
@@ -73,7 +81,7 @@ export function createStoreServer(
   machine: Machine,
   random: Random,
   worldNow: () => number,
-  other: { readonly log: readonly Written[]; readonly longest: number } = { log: [], longest: 0 },
+  other: Contents = { log: [], isCut: false, longest: 0 },
 ): StoreServer {
   // The write that is being repeated, at its own time.
   let repeated: Written | null = null
@@ -94,7 +102,7 @@ export function createStoreServer(
   let epoch = ''
   let batches = 0
   let lastNonce = ''
-  let { longest } = other
+  let { longest, isCut } = other
   let name: string | null = null
 
   const createNonce = (): string => Buffer.from(random.bytes(9)).toString('base64url')
@@ -112,7 +120,9 @@ export function createStoreServer(
   // Of what was written before, everything has ended.
   const forgetOld = (): void => {
     const oldest = worldNow() - longest - KEPT_MS
-    if ((log[FORGOTTEN_AT_ONCE]?.at ?? oldest) < oldest) log.splice(0, FORGOTTEN_AT_ONCE)
+    if ((log[FORGOTTEN_AT_ONCE]?.at ?? oldest) >= oldest) return
+    log.splice(0, FORGOTTEN_AT_ONCE)
+    isCut = true
   }
 
   const append = async <Value>(run: Run<Value>): Promise<Reply<Value>> => {
@@ -166,11 +176,12 @@ export function createStoreServer(
     },
     async rollBack(to) {
       log = log.slice(0, log.findLastIndex(({ at }) => at <= to) + 1)
-      ;({ epoch, batches, nonce: lastNonce } = log.at(-1)?.seen ?? NOTHING)
+      // Without its first writes, the store counts its changes from another number: the history is a new one.
+      ;({ epoch, batches, nonce: lastNonce } = isCut ? NOTHING : (log.at(-1)?.seen ?? NOTHING))
       store = createStore()
       name = null
       // It may have been told in a write that is forgotten.
-      if (log.length > 0) await store.prepare({ longestLifetime: longest })
+      if (isCut) await store.prepare({ longestLifetime: longest })
       for (const written of log) {
         repeated = written
         await written.run(store).catch(() => undefined)
@@ -181,6 +192,7 @@ export function createStoreServer(
     async promote(to) {
       const standby = createStoreServer(machine, random.fork(`standby ${log.length}`), worldNow, {
         log,
+        isCut,
         longest,
       })
       await standby.rollBack(to)
