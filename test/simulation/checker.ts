@@ -73,6 +73,7 @@ const MAX_TIMERS_AT_REST = 5
 const DOZENS = 48
 const SWEPT_LATER = 0.25
 const MAX_MESSAGE_MS = 1000
+const MAX_LATE_MS = 60_000
 // Production: synchronise the clocks of all machines to within a second.
 const CLOCKS_AGREE_MS = 1000
 const MAX_CLOCK_ERROR_MS = 60_000
@@ -92,6 +93,7 @@ export function createChecker(options: CheckerOptions): Checker {
   // The tokens that each process has refused, and when.
   const refused = new Map<string, Map<string, number>>()
   const sessionsOf = new Map<string, number>()
+  const lateOpens = new Map<string, number>()
   const alive: number[] = []
   const logouts = createLogouts({ boundMs, isQuiet, faults, losses })
 
@@ -397,8 +399,8 @@ export function createChecker(options: CheckerOptions): Checker {
       (other) =>
         other !== session &&
         other.user === session.user &&
-        other.t0 <= session.t1 + MAX_MESSAGE_MS &&
-        session.t0 <= other.t1 + MAX_MESSAGE_MS,
+        ((other.t0 <= session.t1 + MAX_MESSAGE_MS && session.t0 <= other.t1 + MAX_MESSAGE_MS) ||
+          Math.abs((other.head?.at ?? Infinity) - session.t0) <= MAX_MESSAGE_MS),
     )
 
   const checkBrowser = (event: Event & { op: 'loggedOut' }): void => {
@@ -519,12 +521,16 @@ export function createChecker(options: CheckerOptions): Checker {
           kids: new Set(),
           parents: new Map(),
           head: null,
-          mayHaveEnded: false,
+          mayHaveEnded: (lateOpens.get(event.user) ?? -Infinity) > event.t0 - MAX_LATE_MS,
         })
         sessionsOf.set(event.user, (sessionsOf.get(event.user) ?? 0) + 1)
       }
       // Docs: a login that is answered too late revokes its session, and one over the limit revokes the oldest.
       if (event.op === 'open' && result === 'asked') alive.push(event.t0)
+      // One that failed may be carried out later, and ends what was opened since.
+      if (event.op === 'open' && event.limit !== null && result === 'REVOCATION_UNAVAILABLE') {
+        lateOpens.set(event.user, event.t1)
+      }
       // Also if it fails: it may have been carried out.
       if (event.op === 'open' && event.limit !== null && result === 'asked') {
         for (const session of sessions.values()) if (session.user === event.user) session.mayHaveEnded = true

@@ -26,9 +26,11 @@ const { values } = parseArgs({
 })
 const first = readNumber('seed')
 const processes = readNumber('processes')
-const seconds = values.seconds === undefined ? 3600 * readNumber('hours', 0.05) : readNumber('seconds')
-const seeds = values.forever ? Infinity : readNumber('seeds')
-const faults = values.faults?.split(',').filter(Boolean).map(Number)
+if (values.hours !== undefined && values.seconds !== undefined) fail('Pass --hours or --seconds, not both')
+const seconds =
+  values.hours === undefined ? readNumber('seconds', 180) : Math.ceil(3600 * readNumber('hours', 1, 0))
+const seeds = values.forever ? Number.MAX_SAFE_INTEGER - first : readNumber('seeds')
+const faults = values.faults === undefined ? undefined : readFaults(values.faults)
 
 const { runWorld, shrinkFaults } = await importTypeScript('test/simulation/main.ts')
 // Refusals are most of what happens, and nobody reads where they came from.
@@ -46,6 +48,8 @@ for (let seed = first; seed < first + seeds; seed++) {
   const run = () => runWorld(options)
   const { value: outcome, shares } = values.profile ? await profile(run) : { value: await run(), shares: [] }
   const { user, system } = process.cpuUsage(startedAt)
+  const unknown = faults?.filter((number) => !outcome.faults.some((fault) => fault.number === number)) ?? []
+  if (unknown.length > 0) fail(`Seed ${seed} has no fault ${unknown.join(', ')}`)
   console.log(describeOutcome(options, outcome, (user + system) / 1e6))
   for (const line of describeShares(shares)) console.log(line)
   if (outcome.violations.length === 0) continue
@@ -60,9 +64,24 @@ for (let seed = first; seed < first + seeds; seed++) {
 }
 process.exit(failed > 0 ? 1 : 0)
 
-function readNumber(name, fallback) {
+function readNumber(name, fallback, least = 1) {
   const number = Number(values[name] ?? fallback)
-  if (Number.isFinite(number) && number > 0) return number
-  console.error(`--${name} takes a number: ${values[name]}`)
+  const isValid =
+    least === 0 ? number > 0 && number < Infinity : Number.isSafeInteger(number) && number >= least
+  if (!isValid) {
+    fail(`--${name} takes ${least === 0 ? 'a number above 0' : 'a whole number from 1 on'}: ${values[name]}`)
+  }
+  return number
+}
+
+// `none`, or numbers of faults, which count from 0.
+function readFaults(given) {
+  if (given === 'none') return []
+  if (!/^\d+(,\d+)*$/.test(given)) fail(`--faults takes numbers, as in 0,3,7, or none: ${given}`)
+  return given.split(',').map(Number)
+}
+
+function fail(message) {
+  console.error(message)
   process.exit(2)
 }
