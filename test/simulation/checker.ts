@@ -189,7 +189,7 @@ export function createChecker(options: CheckerOptions): Checker {
     for (const [target, list] of listOf(token)) {
       for (const revocation of list) {
         if (revocation.t1 >= t0 || !isConcerned(target, revocation, session)) continue
-        if (isMissedByClock(target, revocation, session)) {
+        if (isMissedByClock(target, revocation, session) || isProviderClockWrong(session, t0)) {
           grant('wrong clock')
           continue
         }
@@ -209,8 +209,7 @@ export function createChecker(options: CheckerOptions): Checker {
           wasRestored(revocation, t0) ??
           (isAcrossSides(revocation, event, t0) ? 'isolated primary' : null) ??
           findSuspension(event, t0) ??
-          logouts.wasKept(revocation, t0) ??
-          (isProviderClockWrong(session, t0) ? 'wrong clock' : null)
+          logouts.wasKept(revocation, t0)
         if (exception !== null) {
           grant(exception)
           continue
