@@ -170,6 +170,22 @@ function layerOf(path: string): number {
   return LAYERS.indexOf(rest.length === 0 ? 'base' : first)
 }
 
+// A thread loads a helper once, for the first of its test files; in the others such a hook would never run.
+test('helpers of tests have no hooks of their own', () => {
+  const folder = new URL('.', import.meta.url)
+  const helpers = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.ts') && !path.endsWith('.test.ts') && !SETUP_FILES.includes(path),
+  )
+  expect(helpers.length).toBeGreaterThan(100)
+  const hooked = helpers.filter((path) =>
+    /^(?:after|before)(?:Each|All)\(/m.test(readFileSync(new URL(path, folder), 'utf8')),
+  )
+  expect(hooked).toEqual([])
+})
+
+// These run before every file.
+const SETUP_FILES = ['helpers/require-assertions.ts', 'leaks/watch-for-leaks.ts', 'mutation/limit-tests.ts']
+
 test('unit tests do not wait for time to pass', () => {
   const folder = new URL('.', import.meta.url)
   const isUnit = (path: string): boolean =>

@@ -4,7 +4,7 @@ import type { INestApplication } from '@nestjs/common'
 import { IoAdapter } from '@nestjs/platform-socket.io'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { io } from 'socket.io-client'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { WebSocket } from 'ws'
 
 /** The client of a gateway; what it gets for a message is the value, or the code of a refusal. */
@@ -25,11 +25,6 @@ export interface GatewayPlatform {
   connect(port: number, headers: Readonly<Record<string, string>>): Promise<GatewayClient>
 }
 
-const opened: (() => void)[] = []
-afterEach(() => {
-  for (const end of opened.splice(0)) end()
-})
-
 interface Answer {
   readonly event?: string
   readonly data: { readonly code?: string }
@@ -42,7 +37,7 @@ const ws: GatewayPlatform = {
   createAdapter: (app) => new WsAdapter(app),
   async connect(port, headers) {
     const socket = new WebSocket(`ws://127.0.0.1:${port}`, { headers })
-    opened.push(() => socket.terminate())
+    onTestFinished(() => socket.terminate())
     const status = await new Promise<number>((resolve) => {
       socket.on('error', () => {})
       socket.on('open', () => resolve(101))
@@ -73,7 +68,7 @@ function createSocketIo(transport: 'websocket' | 'polling'): GatewayPlatform {
         reconnection: false,
         forceNew: true,
       })
-      opened.push(() => socket.disconnect())
+      onTestFinished(() => void socket.disconnect())
       let closeCode: unknown
       socket.on('exception', (data: { closeCode?: number }) => (closeCode ??= data.closeCode))
       const status = await new Promise<number>((resolve) => {

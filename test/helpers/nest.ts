@@ -3,7 +3,7 @@ import type { INestApplication, ModuleMetadata, Type } from '@nestjs/common'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { Test, type TestingModuleBuilder } from '@nestjs/testing'
-import { afterEach } from 'vitest'
+import { onTestFinished } from 'vitest'
 
 /** What Nest runs on. */
 export const PLATFORMS = ['Express', 'Fastify'] as const
@@ -27,18 +27,13 @@ export interface ServeOptions extends Omit<ModuleMetadata, 'controllers'> {
 /** Sends a request to the application, `authorization` from a token. */
 export type Send = (path: string, init?: RequestInit & { readonly token?: string }) => Promise<Response>
 
-const running: INestApplication[] = []
-afterEach(async () => {
-  for (const app of running.splice(0)) await app.close()
-})
-
 /** Runs controllers in an application that really listens, until the test ends. */
 export async function serve(
   controllers: Type<object>[],
   options: ServeOptions,
 ): Promise<{ readonly send: Send; readonly port: number }> {
   const { app, port, url } = await start(controllers, options)
-  running.push(app)
+  onTestFinished(() => app.close())
   const send: Send = (path, { token, ...init } = {}) => {
     const headers = new Headers(init.headers)
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`)

@@ -21,6 +21,9 @@ import { moveMonotonicClock } from '../helpers/monotonic-clock.js'
 import { logIn, TOKEN_COOKIES } from './logged-in.js'
 import { PUBLIC } from './public-routes.js'
 
+// In a process of its own: when a worker thread has answered with `respondWithFile`, Node closes that file's descriptor
+// once more as the thread exits, and by then the number may belong to a socket of another thread.
+
 type Listener = (req: IncomingMessage, res: ServerResponse) => unknown
 
 /** A plain Node listener behind the middleware. */
