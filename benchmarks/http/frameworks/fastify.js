@@ -1,8 +1,7 @@
-import { createSecretKey } from 'node:crypto'
 import fastifyJwt from '@fastify/jwt'
 import Fastify from 'fastify'
 import { enforce, handleErrors, inject } from 'tokenlib/fastify'
-import { createByHand } from '../../process/by-hand.js'
+import { importTypeScript } from '../../../tools/shared/import-typescript.js'
 import { BARE_ANSWER } from './bare-answer.js'
 
 /** @type {import('../contestants.js').Framework} */
@@ -37,15 +36,18 @@ export const fastify = {
   },
 
   peers: {
+    // The least that a check has to do, with the fastest code that we have: the MAC, the JSON and the expiry.
     async 'by hand'(secret) {
-      const { verify } = createByHand({ algorithm: 'HS256', publicKey: createSecretKey(Buffer.from(secret)) })
+      const { createFastMacCheck } = await importTypeScript('packages/tokenlib/src/tokens/hmac-sha256.ts')
+      const { readBase64urlText } = await importTypeScript('packages/tokenlib/src/encoding.ts')
+      const isGenuine = createFastMacCheck(Buffer.from(secret))
       const app = Fastify()
       app.get('/me', (request, reply) => {
-        try {
-          return { id: verify(request.headers.authorization.slice('Bearer '.length)).sub }
-        } catch {
-          return reply.code(401).send()
-        }
+        const token = request.headers.authorization?.slice('Bearer '.length) ?? ''
+        const end = token.lastIndexOf('.')
+        if (!isGenuine(token.slice(0, end), token.slice(end + 1))) return reply.code(401).send()
+        const claims = JSON.parse(readBase64urlText(token.slice(token.indexOf('.') + 1, end)))
+        return claims.exp * 1000 > Date.now() ? { id: claims.sub } : reply.code(401).send()
       })
       return listen(app)
     },
