@@ -58,7 +58,7 @@ export function createBrowser(
   recorder: Recorder,
 ): Browser {
   const jar = createCookieJar()
-  const channels = new Set<Channel>()
+  const channels = new Map<Channel, Process>()
   const tabs: Tab[] = []
 
   const send = async (
@@ -90,13 +90,13 @@ export function createBrowser(
     const process = machine.startProcess()
     making = {
       open(channel) {
-        channels.add(channel)
+        channels.set(channel, process)
         channel.post = (data) => {
-          for (const other of channels) {
+          for (const [other, receiver] of channels) {
             if (other.isClosed) channels.delete(other)
             if (other === channel || other.isClosed) continue
             timeline.at(timeline.now() + random.between(0, 5), () =>
-              process.deliver(() => other.onmessage?.({ data })),
+              receiver.deliver(() => other.onmessage?.({ data })),
             )
           }
         }

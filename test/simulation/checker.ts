@@ -393,14 +393,18 @@ export function createChecker(options: CheckerOptions): Checker {
     )
 
   // Every browser has a user of its own. Messages take a while.
-  const wasReplaced = (session: Session): boolean =>
-    [...sessions.values()].some(
-      (other) =>
+  const wasReplaced = (session: Session): boolean => {
+    const isMeanwhile = ({ t0, t1 }: { readonly t0: number; readonly t1: number }): boolean =>
+      t0 <= session.t1 + MAX_MESSAGE_MS && session.t0 <= t1 + MAX_MESSAGE_MS
+    return [...sessions].some(
+      ([id, other]) =>
         other !== session &&
         other.user === session.user &&
-        ((other.t0 <= session.t1 + MAX_MESSAGE_MS && session.t0 <= other.t1 + MAX_MESSAGE_MS) ||
-          Math.abs((other.head?.at ?? Infinity) - session.t0) <= MAX_MESSAGE_MS),
+        (isMeanwhile(other) ||
+          Math.abs((other.head?.at ?? Infinity) - session.t0) <= MAX_MESSAGE_MS ||
+          listRevocations({ kind: 'session', id }).some((one) => one.t1 < Infinity && isMeanwhile(one))),
     )
+  }
 
   const checkBrowser = (event: Event & { op: 'loggedOut' }): void => {
     const session = sessions.get(event.session)

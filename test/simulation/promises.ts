@@ -51,7 +51,7 @@ export type Exception =
   | 'lost session'
   /** Rotation: a lost write gives a thief one more rotation. */
   | 'lost rotation'
-  /** Client: of two logins, or a login and a refresh, in one browser at the same time, the cookies of one stay. */
+  /** Client: of two logins, or a login and a refresh or logout, in one browser at the same time, the cookies of one stay. */
   | 'two logins at once'
   /** Rotation: two round trips take less than the window; a request that a stalled process held for longer is a reuse. */
   | 'late request'
