@@ -200,6 +200,37 @@ describe('a logout while the store does not answer', () => {
     await store.close()
   })
 
+  test('stays refused if the store has taken it, and neither its answer nor its feed has arrived', async () => {
+    const failing = createFailing()
+    const { watch: _, ...unwatched } = failing.store
+    const deaf: RevocationStore = {
+      ...unwatched,
+      restore: async (batch) => {
+        await failing.store.restore?.(batch)
+        await new Promise(() => {})
+      },
+    }
+    const store = replicate(deaf, { bound: '1m', clock: failing.clock })
+    const { tokens, logout } = failing.start(store, { JWT_REVOCATION_TIMEOUT: '100ms' })
+    await tokens.ready()
+    const token = accessToken(ID, 'ada', 'tablet')
+    failing.state.isDown = true
+    await failing.clock.advance('61s')
+    expect(store.replica?.readState().isFresh).toBe(false)
+    // So nobody knows whether this one was used before.
+    expect((await sendLogout(logout, logoutToken())).status).toBe(200)
+    failing.state.failsOnly = 'restore'
+    await failing.clock.advance('30s')
+    expect(store.replica?.readState().isFresh).toBe(true)
+    failing.state.failsOnly = 'feed'
+    await written(failing)
+    for (let round = 0; round < 50; round++) {
+      await failing.clock.advance('100ms')
+      expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
+    }
+    await store.close()
+  })
+
   test('closes sockets at once, also if the replica has become stale', async () => {
     const failing = createFailing()
     const store = replicate(failing.store, { bound: '1s', clock: failing.clock })

@@ -223,9 +223,15 @@ export function createChecker(options: CheckerOptions): Checker {
   const findCause = (token: TokenFacts, at: number): boolean => {
     const session = sessions.get(token.sid)
     if (session?.mayHaveEnded === true) return true
-    // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one.
+    // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one. Of two
+    // tokens that one was exchanged for, the second to be used is dead, also if the answer to the first was lost.
     if (session?.isStolen === true) {
-      for (const jti of session.sent) if (isDead(session, jti, Infinity)) return true
+      const parents = new Set<string>()
+      for (const jti of session.sent) {
+        const parent = session.parents.get(jti)?.jti
+        if (isDead(session, jti, Infinity) || (parent !== undefined && parents.has(parent))) return true
+        if (parent !== undefined) parents.add(parent)
+      }
     }
     for (const [target, list] of listOf(token)) {
       if (list.some((one) => one.t0 <= at && mayConcern(target, one, session))) return true
@@ -277,15 +283,20 @@ export function createChecker(options: CheckerOptions): Checker {
     return isClockWrong(t1) || session.t1 > logout.firstAt - 2 * MAX_LEAD_MS - drift * t1
   }
 
-  // Replica: a watermark does not reach tokens of a session that was opened by a clock ahead of it, and then lost.
+  // Replica: a watermark does not reach tokens of a session that was opened by a clock ahead of it, and then lost. A session
+  // starts after the logouts of its user, which a process may have kept by a clock that was ahead.
   const isBeyondWatermark = (target: Target, { t1 }: Revocation, session: Session | undefined): boolean => {
     if (session === undefined || !isWatermark(target)) return false
-    const step = faults.findLast(({ kind, t0 }) => kind === 'store clock step' && t0 <= session.t1)
-    const isAhead =
-      (step?.byMs ?? 0) > CLOCKS_AGREE_MS && t1 - session.t0 < (step?.byMs ?? 0) + CLOCKS_AGREE_MS
-    return (
-      isAhead && losses.some(({ t0, lostAfter }) => lostAfter <= session.t1 && session.t0 <= t0 && t0 <= t1)
+    const isLost = losses.some(({ t0, lostAfter }) => lostAfter <= session.t1 && session.t0 <= t0 && t0 <= t1)
+    if (!isLost) return false
+    const store = faults.findLast(({ kind, t0 }) => kind === 'store clock step' && t0 <= session.t1)
+    const keepers = listRevocations({ kind: 'user', id: session.user }).some(
+      (one) => one.t0 <= session.t1 && logouts.mayBeKept(one),
     )
+      ? faults.filter(({ kind, t0 }) => kind === 'clock step' && t0 <= session.t1)
+      : []
+    const aheadMs = Math.max(...[store, ...keepers].map((step) => step?.byMs ?? 0))
+    return aheadMs > CLOCKS_AGREE_MS && t1 - session.t0 < aheadMs + CLOCKS_AGREE_MS
   }
 
   const isReachedByClock = (token: TokenFacts): boolean => {

@@ -158,13 +158,21 @@ function createDeferredRevocations(
     }
   }
 
-  // Leaves out revocations by a JWT that was used before, or whose key was revoked.
+  // Leaves out revocations by a JWT that was used before, or whose key was revoked. It may be the one that wrote it: then the
+  // answer was lost, or a replica has not read it yet, which learns here what the store has.
   const findGenuine = async (all: readonly Deferred[]): Promise<readonly Deferred[]> => {
-    const keys = all.flatMap(({ unless }) => unless)
-    if (keys.length === 0) return all
+    if (all.every(({ unless }) => unless.length === 0)) return all
+    const keys = all.flatMap(({ unless, batch }) => [
+      ...unless,
+      ...batch.map(({ kind, id }) => ({ kind, id })),
+    ])
     const answers = await client.lookup(keys, 0, { fromStore: true })
     let at = 0
-    return all.filter(({ unless }) => !isRevokedBy(answers.slice(at, (at += unless.length)), 0))
+    return all.filter(({ unless, batch }) => {
+      const isGenuine = !isRevokedBy(answers.slice(at, at + unless.length), 0)
+      at += unless.length + batch.length
+      return isGenuine
+    })
   }
 
   const writeNext = async (): Promise<void> => {
