@@ -17,8 +17,8 @@ export async function rest(
   browsers: readonly Browser[],
   recorder: Recorder,
 ): Promise<void> {
-  const { boundMs, sessionLifetimeMs } = settings
-  const waitMs = sessionLifetimeMs + MARGIN_MS
+  const { boundMs, accessLifetimeMs, sessionLifetimeMs } = settings
+  const waitMs = Math.max(accessLifetimeMs, sessionLifetimeMs) + MARGIN_MS
   if ((5 * hosts.length * waitMs) / boundMs > MAX_READS) return
   await timeline.runUntil(timeline.now() + waitMs)
   const [host] = hosts
