@@ -5,8 +5,6 @@ import type { World } from './world.js'
 
 /** A fault that is going to happen. */
 export interface PlannedFault extends Fault {
-  /** In the order of their beginnings. */
-  readonly number: number
   readonly begin: () => void
 }
 
@@ -53,10 +51,10 @@ export function planFaults(
     const plan = PLANS[kind] as Plan
     const { begin, lostMs, ...rest } = plan({ ...world, random }, durationMs)
     const lost = lostMs === undefined ? {} : { lostAfter: at - lostMs }
-    const fault: Fault = { kind, t0: at, t1: at + durationMs, ...rest, ...lost }
+    const number = planned.length
+    const fault: Fault = { number, kind, t0: at, t1: at + durationMs, ...rest, ...lost }
     planned.push({
       ...fault,
-      number: planned.length,
       begin() {
         tell(fault)
         begin()

@@ -1,10 +1,12 @@
 // Runs real managers, replicas, sessions and clients in a world that a seed decides: exit 1 if a promise is broken.
-// npm run simulate -- [--seed <n>] [--seeds <n>] [--processes <n>] [--hours <n> | --seconds <n>]
-//                     [--faults <number>,…] [--print] [--profile] [--forever]
 import { parseArgs } from 'node:util'
 import { importTypeScript } from '../shared/import-typescript.js'
 import { describeOutcome, describeViolations } from './describe.js'
 import { describeShares, profile } from './profile.js'
+
+const USAGE = `npm run simulate -- [--seed <n>] [--seeds <n>] [--processes <n>] [--hours <n> | --seconds <n>]
+                    [--faults <number>,… | --faults none] [--print] [--profile] [--forever]
+test/simulation/README.md says what they do.`
 
 const { values } = parseArgs({
   options: {
@@ -22,8 +24,13 @@ const { values } = parseArgs({
     profile: { type: 'boolean', default: false },
     // One seed after the other, until it is stopped.
     forever: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 })
+if (values.help) {
+  console.log(USAGE)
+  process.exit()
+}
 const first = readNumber('seed')
 const processes = readNumber('processes')
 if (values.hours !== undefined && values.seconds !== undefined) fail('Pass --hours or --seconds, not both')
@@ -45,7 +52,10 @@ for (let seed = first; seed < first + seeds; seed++) {
     ...(values.print && { print: (line) => console.log(line) }),
   }
   const startedAt = process.cpuUsage()
-  const run = () => runWorld(options)
+  const run = () =>
+    runWorld(options).catch((cause) => {
+      throw new Error(`Seed ${seed} has no outcome`, { cause })
+    })
   const { value: outcome, shares } = values.profile ? await profile(run) : { value: await run(), shares: [] }
   const { user, system } = process.cpuUsage(startedAt)
   const unknown = faults?.filter((number) => !outcome.faults.some((fault) => fault.number === number)) ?? []
