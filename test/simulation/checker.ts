@@ -1,21 +1,9 @@
+import { CLOCKS_AGREE_MS, createFaults, type Revocation, TOLERANCE_MS } from './faults.js'
 import { PROVIDER_PREFIX } from './held.js'
 import type { Event, Fault, Place, Target, TokenFacts } from './history.js'
 import { createLogouts, type Logout } from './logouts.js'
-import type { Exception, Promised, Violation } from './promises.js'
+import type { CheckerOptions, Exception, Promised, Violation } from './promises.js'
 import { WRITES_AT_REST } from './rest.js'
-
-/** What a checker has to know of a world. */
-export interface CheckerOptions {
-  readonly boundMs: number
-  readonly graceMs: number
-  readonly sessionLifetimeMs: number
-  /** The longest that anything lives, after its creation. */
-  readonly longestLifetimeMs: number
-  /** How much faster or slower than the world a clock may run. */
-  readonly drift: number
-  /** Whether nothing is lost and nothing straggles unless a fault is reported. */
-  readonly isQuiet: boolean
-}
 
 /** Looks at every request and its answer, and knows nothing else. */
 export interface Checker {
@@ -24,21 +12,6 @@ export interface Checker {
   readonly violations: readonly Violation[]
   /** How often each exception was granted. */
   readonly exceptions: ReadonlyMap<Exception, number>
-}
-
-interface Revocation extends Place {
-  readonly t0: number
-  /** `Infinity` until it is acknowledged. */
-  t1: number
-  readonly isEverywhere: boolean
-  /** The logout of the provider that it was made for. */
-  readonly logout: Logout | null
-}
-
-interface Loss extends Fault {
-  readonly lostAfter: number
-  /** Whose writes were lost; everybody's unless given. */
-  readonly writers?: readonly string[]
 }
 
 interface Session {
@@ -59,11 +32,6 @@ interface Session {
   mayHaveEnded: boolean
 }
 
-// What the last readings of clocks may add.
-const TOLERANCE_MS = 5
-// How long processes take to find and repair a loss, beside the bound: a random delay of up to 5/8 of it, and messages.
-const RESTORE_BOUNDS = 3
-const RESTORE_MS = 2000
 // For tokens of our own, and for those of the provider.
 const ENTRIES_PER_REVOCATION = 2
 const MAX_TIMERS = 200
@@ -71,8 +39,6 @@ const MAX_TIMERS_AT_REST = 5
 const MAX_MESSAGE_MS = 1000
 const MOST_REFUSED = 50
 const MAX_LATE_MS = 60_000
-// Production: synchronise the clocks of all machines to within a second.
-const CLOCKS_AGREE_MS = 1000
 const MAX_CLOCK_ERROR_MS = 60_000
 const MAX_LEAD_MS = 2000
 // `JWT_DECODE_LEEWAY`, and whole seconds.
@@ -83,8 +49,9 @@ export function createChecker(options: CheckerOptions): Checker {
   const { boundMs, graceMs, sessionLifetimeMs, longestLifetimeMs, drift, isQuiet } = options
   const violations: Violation[] = []
   const exceptions = new Map<Exception, number>()
-  const faults: Fault[] = []
-  const losses: Loss[] = []
+  const past = createFaults(options)
+  const { faults, losses, wasRestored, isAcrossSides, findSuspension, isDisturbed, isClockWrong, wasHeld } =
+    past
   const sessions = new Map<string, Session>()
   const revocations = new Map<string, Revocation[]>()
   // The tokens that each process has refused, and when.
@@ -124,53 +91,6 @@ export function createChecker(options: CheckerOptions): Checker {
   // Issuers: a token of a provider that was issued within the leeway after the call is refused too.
   const readLeeway = ({ user, t0 }: Session): number =>
     user.startsWith(PROVIDER_PREFIX) ? PROVIDER_LEEWAY_MS + 2 * (MAX_LEAD_MS + drift * t0) : 0
-
-  const wasRestored = (revocation: Revocation, at: number): Exception | null => {
-    for (const loss of losses) {
-      if (revocation.t1 < loss.lostAfter || revocation.t0 > loss.t0 || at < loss.t0) continue
-      if (loss.writers?.includes(revocation.application) === false) continue
-      // Whoever revoked it knows it, and writes it again once it can.
-      const ended = faults.some(
-        ({ kind, applications, t0 }) =>
-          kind === 'crash' && applications?.includes(revocation.application) && t0 >= revocation.t1,
-      )
-      if (ended) return 'lost while no process knew it'
-      if (at <= findCalm(loss.t1) + restoreMs) return 'failover'
-    }
-    return null
-  }
-  const restoreMs = RESTORE_BOUNDS * boundMs + RESTORE_MS
-
-  // When processes have nothing more to wait for, after a moment.
-  const findCalm = (from: number): number =>
-    faults.reduce(
-      (latest, fault) => (fault.t0 <= latest + restoreMs ? Math.max(latest, fault.t1) : latest),
-      from,
-    )
-
-  // Between the sides of a primary that was cut off. With `min-replicas-to-write`, it refuses everything after a while.
-  const isAcrossSides = (revocation: Revocation, { application }: Place, at: number): boolean =>
-    faults.some(({ isolation, t0, t1, lostAfter = t0 }) => {
-      if (isolation === undefined || at < t0 || revocation.t1 < lostAfter || revocation.t0 > t1) return false
-      const { hosts, fencedAfterMs } = isolation
-      const isOld = hosts.includes(application)
-      if (isOld === hosts.includes(revocation.application)) return false
-      if (isOld && fencedAfterMs !== null)
-        return at <= t0 + fencedAfterMs + boundMs * (1 + drift) + TOLERANCE_MS
-      return at <= findCalm(t1) + restoreMs
-    })
-
-  const findSuspension = ({ application }: Place, at: number): Exception | null => {
-    const own = faults.filter(({ applications }) => applications?.includes(application) === true)
-    const suspensions = own.filter(
-      ({ kind, t0, t1 }) => kind === 'suspension' && t0 <= at && at <= t1 + boundMs,
-    )
-    if (suspensions.some(({ t0, t1 }) => t1 - t0 <= 1000 + TOLERANCE_MS)) return 'short suspension'
-    const isHidden = suspensions.some(({ t0, t1 }) =>
-      own.some((step) => step.kind === 'clock step' && t0 <= step.t0 && step.t0 <= t1),
-    )
-    return isHidden ? 'suspension of both clocks' : null
-  }
 
   const checkAccepted = (event: Event & { op: 'check' }): void => {
     const { token, t0 } = event
@@ -250,14 +170,6 @@ export function createChecker(options: CheckerOptions): Checker {
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
   }
 
-  const isDisturbed = (event: Event): boolean =>
-    faults.some(
-      ({ t0, t1, applications, lostAfter }) =>
-        t0 <= event.t1 &&
-        event.t0 <= t1 + 2 * boundMs + RESTORE_MS + (lostAfter === undefined ? 0 : restoreMs) &&
-        (applications?.includes(event.application) ?? true),
-    )
-
   // Where messages are lost at any time, a single refusal proves nothing; that most requests are refused does.
   const requests = { refused: 0, answered: 0 }
   const checkUnavailable = (event: Event): void => {
@@ -269,9 +181,6 @@ export function createChecker(options: CheckerOptions): Checker {
       report('available', event, `${refused} refused, ${answered} answered`)
     }
   }
-
-  const isClockWrong = (at: number): boolean =>
-    faults.some(({ t0, byMs = 0 }) => t0 <= at && Math.abs(byMs) > CLOCKS_AGREE_MS)
 
   // Issuers: the clocks of a provider and of the store differ by no more than the leeway.
   const isProviderClockWrong = (session: Session | undefined, at: number): boolean =>
@@ -398,15 +307,6 @@ export function createChecker(options: CheckerOptions): Checker {
     report('no false logout', event, `${result}, and nobody ended the session`)
   }
 
-  const wasHeld = ({ application, t0 }: Event): boolean =>
-    faults.some(
-      (fault) =>
-        (fault.kind === 'stall' || fault.kind === 'suspension') &&
-        fault.applications?.includes(application) === true &&
-        fault.t1 - fault.t0 > graceMs / 2 &&
-        Math.abs(t0 - fault.t1) <= TOLERANCE_MS,
-    )
-
   // Every browser has a user of its own. Messages take a while.
   const wasReplaced = (session: Session): boolean => {
     const isMeanwhile = ({ t0, t1 }: { readonly t0: number; readonly t1: number }): boolean =>
@@ -508,21 +408,13 @@ export function createChecker(options: CheckerOptions): Checker {
       for (const [jti, at] of known) if (at < moment) known.delete(jti)
       if (known.size === 0) refused.delete(life)
     }
-    // A clock that was wrong once counts for good.
-    faults.splice(0, faults.length, ...faults.filter(({ t1, byMs }) => t1 >= moment || byMs !== undefined))
+    past.forgetBefore(moment)
   }
 
   return {
     violations,
     exceptions,
-    fault(fault) {
-      faults.push(fault)
-      const { isolation, t0, t1, lostAfter } = fault
-      if (lostAfter === undefined) return
-      losses.push({ ...fault, lostAfter, t1: isolation === undefined ? t1 : t0 + isolation.failoverMs })
-      // When the old primary is back, what it has taken meanwhile is lost.
-      if (isolation !== undefined) losses.push({ ...fault, lostAfter, t0: t1, writers: isolation.hosts })
-    },
+    fault: past.add,
     event(event) {
       const { result } = event
       if (event.t0 - forgottenAt > longestLifetimeMs / 4) {

@@ -63,3 +63,16 @@ export type Exception =
   | 'kept logout lost with its process'
   /** Security events: a logout that is sent again is a new one where the store, which knows it, does not answer. */
   | 'repeated logout in an outage'
+
+/** What a checker has to know of a world. */
+export interface CheckerOptions {
+  readonly boundMs: number
+  readonly graceMs: number
+  readonly sessionLifetimeMs: number
+  /** The longest that anything lives, after its creation. */
+  readonly longestLifetimeMs: number
+  /** How much faster or slower than the world a clock may run. */
+  readonly drift: number
+  /** Whether nothing is lost and nothing straggles unless a fault is reported. */
+  readonly isQuiet: boolean
+}
