@@ -47,12 +47,12 @@ const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io
 const WAITING = { maxWorkers: availableParallelism() + 1 } as const
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
-// What takes minutes starts first: at the end it would keep one core busy, and leave the other idle.
+// Files that take minutes start first. Started last, they would keep one core busy while the other is idle.
 const LONGEST = /\/(?:simulation\.evidence|model\.evidence|site\.long)\.test\.ts$/
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
+    const sorted = await BaseSequencer.prototype.sort.call(this, files)
     const isLong = ({ moduleId }: TestSpecification): boolean => LONGEST.test(moduleId)
     return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
   }

@@ -21,8 +21,8 @@ import { moveMonotonicClock } from '../helpers/monotonic-clock.js'
 import { logIn, TOKEN_COOKIES } from './logged-in.js'
 import { PUBLIC } from './public-routes.js'
 
-// In a process of its own: when a worker thread has answered with `respondWithFile`, Node closes that file's descriptor
-// once more as the thread exits, and by then the number may belong to a socket of another thread.
+// In a process of its own: when a worker thread has answered with `respondWithFile`, Node closes that file's descriptor a
+// second time when the thread exits. By then, the number may belong to a socket of another thread.
 
 type Listener = (req: IncomingMessage, res: ServerResponse) => unknown
 

@@ -68,7 +68,7 @@ export function createBrowser(
   ): Promise<Response> => {
     const { pathname } = new URL(request.url)
     for (const [name, value] of Object.entries(jar.headers(pathname))) request.headers.set(name, value)
-    // What arrives twice is another request: of one request, the answer of a dependency is kept.
+    // A request that arrives twice is two requests: the result of a dependency is cached per `Request`.
     const response = await deliver(() => application.handle(request.clone()))
     // A tab that was closed, and a request that was given up.
     if (!process.isRunning() || request.signal.aborted) throw new TypeError('aborted')

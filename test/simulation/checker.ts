@@ -59,6 +59,8 @@ export function createChecker(options: CheckerOptions): Checker {
   const sessionsOf = new Map<string, number>()
   const lateOpens = new Map<string, number>()
   const alive: number[] = []
+  // The ids, for as long as the world lasts.
+  const everRevoked = { key: new Set<string>(), session: new Set<string>() }
   const logouts = createLogouts({ boundMs, isQuiet, faults, losses })
 
   const grant = (name: Exception): void => void exceptions.set(name, (exceptions.get(name) ?? 0) + 1)
@@ -140,8 +142,8 @@ export function createChecker(options: CheckerOptions): Checker {
   const findCause = (token: TokenFacts, at: number): boolean => {
     const session = sessions.get(token.sid)
     if (session?.mayHaveEnded === true) return true
-    // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one. Of two
-    // tokens that one was exchanged for, the second to be used is dead, also if the answer to the first was lost.
+    // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one. If one
+    // token was exchanged for two, whichever is used second is dead, even if the answer to the first was lost.
     if (session?.isStolen === true) {
       const parents = new Set<string>()
       for (const jti of session.sent) {
@@ -170,16 +172,21 @@ export function createChecker(options: CheckerOptions): Checker {
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
   }
 
-  // Where messages are lost at any time, a single refusal proves nothing; that most requests are refused does.
-  const requests = { refused: 0, answered: 0 }
+  // Where messages are lost at any time, a single refusal proves nothing, but a majority of refusals does.
+  const checks = new Map<string, { refused: number; answered: number }>()
+  const countCheck = (event: Event & { op: 'check' }): void => {
+    if (isQuiet || isDisturbed(event)) return
+    const counted = checks.get(toLife(event)) ?? { refused: 0, answered: 0 }
+    checks.set(toLife(event), counted)
+    if (event.result !== 'REVOCATION_UNAVAILABLE') return void counted.answered++
+    const { answered } = counted
+    const refused = ++counted.refused
+    if (refused % MOST_REFUSED > 0 || refused <= answered) return
+    report('available', event, `${refused} checks refused, ${answered} answered`)
+  }
   const checkUnavailable = (event: Event): void => {
-    if (isDisturbed(event)) return
-    if (isQuiet) return report('available', event, `${event.op} refused, and nothing was wrong`)
-    requests.refused++
-    const { refused, answered } = requests
-    if (refused % MOST_REFUSED === 0 && refused > answered) {
-      report('available', event, `${refused} refused, ${answered} answered`)
-    }
+    if (!isQuiet || isDisturbed(event)) return
+    report('available', event, `${event.op} refused, and nothing was wrong`)
   }
 
   // Issuers: the clocks of a provider and of the store differ by no more than the leeway.
@@ -197,18 +204,22 @@ export function createChecker(options: CheckerOptions): Checker {
   }
 
   // Replica: a watermark does not reach tokens of a session that was opened by a clock ahead of it, and then lost. A session
-  // starts after the logouts of its user, which a process may have kept by a clock that was ahead.
+  // starts after the watermarks that there are, and a process whose clock was ahead once may have set one of those.
   const isBeyondWatermark = (target: Target, { t1 }: Revocation, session: Session | undefined): boolean => {
     if (session === undefined || !isWatermark(target)) return false
     const isLost = losses.some(({ t0, lostAfter }) => lostAfter <= session.t1 && session.t0 <= t0 && t0 <= t1)
     if (!isLost) return false
     const store = faults.findLast(({ kind, t0 }) => kind === 'store clock step' && t0 <= session.t1)
-    const keepers = listRevocations({ kind: 'user', id: session.user }).some(
-      (one) => one.t0 <= session.t1 && logouts.mayBeKept(one),
+    const watermarks = [{ kind: 'user', id: session.user } as const, { kind: 'all', id: '' } as const]
+    const writers = watermarks
+      .flatMap(listRevocations)
+      .filter((one) => one.t0 <= session.t1)
+      .map(({ application }) => application)
+    const steps = faults.filter(
+      ({ kind, t0, applications }) =>
+        kind === 'clock step' && t0 <= session.t1 && writers.some((one) => applications?.includes(one)),
     )
-      ? faults.filter(({ kind, t0 }) => kind === 'clock step' && t0 <= session.t1)
-      : []
-    const aheadMs = Math.max(...[store, ...keepers].map((step) => step?.byMs ?? 0))
+    const aheadMs = Math.max(...[store, ...steps].map((step) => step?.byMs ?? 0))
     return aheadMs > CLOCKS_AGREE_MS && t1 - session.t0 < aheadMs + CLOCKS_AGREE_MS
   }
 
@@ -309,6 +320,8 @@ export function createChecker(options: CheckerOptions): Checker {
 
   // Every browser has a user of its own. Messages take a while.
   const wasReplaced = (session: Session): boolean => {
+    // A session that was refreshed later has kept its cookies.
+    if (session.head !== null && session.head.at > session.t1 + 2 * MAX_MESSAGE_MS) return false
     const isMeanwhile = ({ t0, t1 }: { readonly t0: number; readonly t1: number }): boolean =>
       t0 <= session.t1 + MAX_MESSAGE_MS && session.t0 <= t1 + MAX_MESSAGE_MS
     return [...sessions].some(
@@ -351,6 +364,7 @@ export function createChecker(options: CheckerOptions): Checker {
     )
     // Once it is acknowledged, it is carried out no later.
     if (asked !== undefined) return void (asked.t1 = t1)
+    if (target.kind === 'key' || target.kind === 'session') everRevoked[target.kind].add(target.id)
     list.push({ t0, t1, application, life, isEverywhere, logout })
     revocations.set(toName(target), list)
     alive.push(t0)
@@ -372,11 +386,13 @@ export function createChecker(options: CheckerOptions): Checker {
 
   const checkRest = (event: Event & { op: 'health' }): void => {
     // Revocation: that of a key is kept forever.
-    const keys = [...revocations.keys()].filter((name) => name.startsWith('key:')).length
-    const most = ENTRIES_PER_REVOCATION * WRITES_AT_REST + keys + 3
+    const most = ENTRIES_PER_REVOCATION * WRITES_AT_REST + everRevoked.key.size + 3
     if (event.entries <= most && event.timers <= MAX_TIMERS_AT_REST) return
-    // Where a token seems to live longer than all others, what revokes it is kept for another hour.
-    if (event.timers <= MAX_TIMERS_AT_REST && isClockWrong(event.t1)) return grant('wrong clock')
+    // If a wrong clock makes a token seem to outlive all others, what may revoke it is kept for up to an hour longer:
+    // watermarks, and sessions that the store does not know.
+    const longer = ENTRIES_PER_REVOCATION * (sessionsOf.size + 1 + everRevoked.session.size)
+    const isLonger = event.entries <= most + longer && isClockWrong(event.t1)
+    if (isLonger && event.timers <= MAX_TIMERS_AT_REST) return grant('wrong clock')
     report(
       'no growth',
       event,
@@ -446,8 +462,7 @@ export function createChecker(options: CheckerOptions): Checker {
       if (event.op === 'open' && event.limit !== null && result === 'asked') {
         for (const session of sessions.values()) if (session.user === event.user) session.mayHaveEnded = true
       }
-      if (event.op === 'check' && !isQuiet && result !== 'REVOCATION_UNAVAILABLE' && !isDisturbed(event))
-        requests.answered++
+      if (event.op === 'check') countCheck(event)
       if (event.op === 'check' && result === 'ok') checkAccepted(event)
       if (event.op === 'check' && result === 'TOKEN_REVOKED') checkRefused(event)
       if (event.op === 'refresh') checkRefresh(event)

@@ -81,7 +81,7 @@ export type Party = 'owner' | 'thief'
 
 /** Something that went wrong in the world. The promises have exceptions for some of them, by name. */
 export interface Fault {
-  /** Of the faults that a seed plans, in the order of their beginnings. */
+  /** Its index among the faults that the seed plans, by start time. */
   readonly number: number
   readonly kind: FaultKind
   readonly t0: number

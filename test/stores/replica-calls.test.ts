@@ -63,6 +63,14 @@ describe('a call that only the store can complete', () => {
   })
 })
 
+test('what is restored is refused, also where the feed lags behind', async () => {
+  const { faulty, open, inner, entry } = createWorld()
+  const old = await inner.feed(null, { waitMs: 0 })
+  const replica = await open({ bound: '1m' }, { ...faulty.store, feed: async () => ({ ...old, ageMs: 10 }) })
+  await replica.restore?.([entry('a')])
+  expect(isRevokedNow(replica, 'a')).toBe(true)
+})
+
 describe('a revocation', () => {
   test('whose time the store does not tell is taken', async () => {
     const { clock, faulty, open, inner, watermark } = createWorld()

@@ -158,21 +158,17 @@ function createDeferredRevocations(
     }
   }
 
-  // Leaves out revocations by a JWT that was used before, or whose key was revoked. It may be the one that wrote it: then the
-  // answer was lost, or a replica has not read it yet, which learns here what the store has.
+  // Leaves out revocations by a JWT that was used before, or whose key was revoked. An earlier attempt of this process may
+  // have used it: the store took the write, and the answer was lost. So a replica learns what the store has revoked.
   const findGenuine = async (all: readonly Deferred[]): Promise<readonly Deferred[]> => {
-    if (all.every(({ unless }) => unless.length === 0)) return all
-    const keys = all.flatMap(({ unless, batch }) => [
-      ...unless,
-      ...batch.map(({ kind, id }) => ({ kind, id })),
-    ])
+    const keys = all.flatMap(({ unless }) => unless)
+    if (keys.length === 0) return all
     const answers = await client.lookup(keys, 0, { fromStore: true })
     let at = 0
-    return all.filter(({ unless, batch }) => {
-      const isGenuine = !isRevokedBy(answers.slice(at, at + unless.length), 0)
-      at += unless.length + batch.length
-      return isGenuine
-    })
+    const used = new Set(all.filter(({ unless }) => isRevokedBy(answers.slice(at, (at += unless.length)), 0)))
+    const revoked = [...used].flatMap(({ batch }) => batch.map(({ kind, id }) => ({ kind, id })))
+    if (revoked.length > 0) await client.lookup(revoked, 0, { fromStore: true })
+    return all.filter((one) => !used.has(one))
   }
 
   const writeNext = async (): Promise<void> => {

@@ -155,7 +155,8 @@ export interface RevocationStore {
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
   /**
    * Merges entries as they are: what a replica still knows and the store has lost. Unlike `revoke` it raises no watermark
-   * and no `until`. The row of a session that it revokes is removed. A store without it cannot be restored.
+   * and no `until`. The row of a session that it revokes is removed. Takes all of a batch or nothing. A store without it
+   * cannot be restored.
    */
   restore?(batch: readonly Revocation[]): Promise<void>
   /**

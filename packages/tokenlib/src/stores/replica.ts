@@ -213,6 +213,7 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     ...(store.restore !== undefined && {
       async restore(batch: readonly Revocation[]) {
         await store.restore?.(batch)
+        mergeOwn(batch)
         await catchUp()
       },
     }),
