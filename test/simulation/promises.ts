@@ -61,7 +61,7 @@ export type Exception =
   | 'kept logout'
   /** Security events: if that process ends before the store is back, the logouts that it holds are lost. */
   | 'kept logout lost with its process'
-  /** Security events: a logout that is sent again is a new one where the store, which knows it, does not answer. */
+  /** Security events: where the store does not answer, a logout that is sent again is a new one for the process that received it. */
   | 'repeated logout in an outage'
 
 /** What a checker has to know of a world. */

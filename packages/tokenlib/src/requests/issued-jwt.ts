@@ -155,15 +155,9 @@ async function checkIssuedJwt(
   const { jti } = claims
   const signers = signer.ids.map((id) => toRevocationKey('key', id, issuer))
   const ids = isNonEmptyString(jti) ? [toIdKey(jti)] : []
-  // Another process may have received the JWT a moment ago. If the store does not answer, what a replica knows counts.
-  const isUsedId = async (): Promise<boolean> => {
-    const isKnown = await isListed(ids)
-    if (isKnown || store?.readReplica() == null) return isKnown
-    return isListed(ids, { fromStore: true }).catch((error: unknown) => {
-      if (isOutage(error)) return false
-      throw error
-    })
-  }
+  // Another process may have received the JWT a moment ago, which only the store knows for certain.
+  const isUsedId = async (): Promise<boolean> =>
+    (await isListed(ids)) || (store?.readReplica() != null && isListed(ids, { fromStore: true }))
   // Waits for both: what this process knows about one counts, even if the store does not answer about the other.
   const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isUsedId()])
   if (revokedKey.status === 'fulfilled' && revokedKey.value) {
