@@ -12,12 +12,10 @@ test('any other id becomes a digest that fits everywhere', () => {
 })
 
 test('two different ids never become the same one', () => {
+  // Any code units, also halves of a character. A string of fast-check first builds tables, for a second.
+  const text = fc.array(fc.nat(0xffff), { maxLength: 200 }).map((codes) => String.fromCharCode(...codes))
   fc.assert(
-    fc.property(
-      fc.string({ unit: 'binary', maxLength: 200 }),
-      fc.string({ unit: 'binary', maxLength: 200 }),
-      (one, other) => (one === other) === (toStoredId(one) === toStoredId(other)),
-    ),
+    fc.property(text, text, (one, other) => (one === other) === (toStoredId(one) === toStoredId(other))),
     { numRuns: 100 },
   )
   const broken = ['\ud800', '\ud801', '\udc00', '�', '??']
