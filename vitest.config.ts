@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { writeConsoleAssets } from './tools/packages/console-assets.js'
 
 writeConsoleAssets()
@@ -47,17 +46,6 @@ const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io
 const WAITING = { maxWorkers: availableParallelism() + 1 } as const
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
-// Files that take minutes start first. Started last, they would keep one core busy while the other is idle.
-const LONGEST = /\/(?:simulation\.evidence|model\.evidence|site\.long)\.test\.ts$/
-
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await BaseSequencer.prototype.sort.call(this, files)
-    const isLong = ({ moduleId }: TestSpecification): boolean => LONGEST.test(moduleId)
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))]
-  }
-}
-
 let order = 0
 // It slows every test down, so `npm test` goes without. Everything else has it.
 let searchesLeaks = true
@@ -94,7 +82,6 @@ export default defineConfig(({ mode }) => {
   searchesLeaks = mode !== 'everyday'
   return {
     test: {
-      sequence: { sequencer: LongestFirst },
       globalSetup: [
         'test/helpers/servers/global-setup.ts',
         ...(searchesLeaks ? ['test/leaks/leak-summary.ts'] : []),
