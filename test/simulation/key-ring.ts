@@ -2,12 +2,15 @@ import type { OwnKey } from '../../packages/tokenlib/src/tokens/own-key.js'
 import { WORLD_STARTS_AT } from './machine.js'
 import type { Random } from './random.js'
 
+// More than a clock is ever set back.
+const MAX_LATE_MS = 30_000
+
 /** The keys of all applications: each signs for a while, and verifies as long as its tokens live. */
 export interface KeyRing {
   list(): readonly OwnKey[]
   rotate(nowMs: number): void
-  /** The one before the last, which signs nothing any more. */
-  readonly previous: string | null
+  /** The newest that signs nothing any more, also where the clock is late. */
+  findRetired(nowMs: number): string | null
 }
 
 /** One key, which signs from the beginning. */
@@ -30,8 +33,7 @@ export function createKeyRing(random: Random, longestLifetimeMs: number): KeyRin
       keys = keys.filter(({ replacedAt }) => replacedAt + longestLifetimeMs > nowMs)
       keys.push({ key: create(created++, WORLD_STARTS_AT + startsAt), replacedAt: Infinity })
     },
-    get previous() {
-      return keys.at(-3)?.key.kid ?? null
-    },
+    findRetired: (nowMs) =>
+      keys.findLast(({ replacedAt }) => replacedAt + MAX_LATE_MS < nowMs)?.key.kid ?? null,
   }
 }

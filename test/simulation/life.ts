@@ -137,7 +137,13 @@ export function startLife(world: World, { keys, provider, conditions, recorder }
     if (found === null || application == null) return
     const { access } = found.tokens
     const { facts } = access
-    const id = { token: facts.jti, session: facts.sid, user: facts.user, key: keys.previous, all: '' }[kind]
+    const id = {
+      token: facts.jti,
+      session: facts.sid,
+      user: facts.user,
+      key: keys.findRetired(timeline.now()),
+      all: '',
+    }[kind]
     if (id === null) return
     const concerned = people.flatMap(({ tokens }) => (tokens === null ? [] : [tokens.access]))
     const isEverywhere = random.chance(0.1)

@@ -3,10 +3,10 @@ import type { Recorder } from './history.js'
 import type { World } from './world.js'
 
 // After its end, an entry is kept for a minute, and a cautious clock is behind for a while.
-const MARGIN_MS = 300_000
+const MARGIN_MS = 400_000
 // Each sweeps away a few of those that have ended.
 export const WRITES_AT_REST = 60
-const MAX_READS = 5000
+const MAX_READS = 6000
 
 /**
  * Waits until everything has expired, and lets a few more revocations arrive: then nobody may keep more than these. Worlds
