@@ -132,7 +132,8 @@ export function createLeakRecord(inherited: readonly SecretText[] = []): LeakRec
       return [...secrets].flatMap(([text, { kind, fewest }]) => {
         const leaks: Leak[] = []
         windows.search(text, (at, sighting) => {
-          if (!isHarmless(toComparable(text), at, sighting)) addTo(leaks, kind, at, sighting)
+          if (extendLast(leaks, at, sighting) || isHarmless(toComparable(text), at, sighting)) return
+          leaks.push({ secret: kind, at, origin: sighting.origin, offset: sighting.offset, length: WINDOW })
         })
         return leaks.filter(({ length }) => length >= fewest)
       })
@@ -157,17 +158,13 @@ function isSampled(count: number, all: number): boolean {
 }
 
 // A run of windows side by side is one leak.
-function addTo(leaks: Leak[], secret: string, at: number, { origin, offset }: Sighting): void {
+function extendLast(leaks: Leak[], at: number, { origin, offset }: Sighting): boolean {
   const last = leaks.at(-1)
-  const step = last === undefined ? 0 : last.length - WINDOW + 1
-  if (
-    last?.secret === secret &&
-    last.origin === origin &&
-    last.at + step === at &&
-    last.offset + step === offset
-  ) {
-    leaks[leaks.length - 1] = { ...last, length: last.length + 1 }
-  } else leaks.push({ secret, at, origin, offset, length: WINDOW })
+  if (last?.origin !== origin) return false
+  const step = last.length - WINDOW + 1
+  if (last.at + step !== at || last.offset + step !== offset) return false
+  leaks[leaks.length - 1] = { ...last, length: last.length + 1 }
+  return true
 }
 
 const ID_LENGTH = 22

@@ -40,7 +40,7 @@ function search(shown: readonly object[]): Leak[] {
 test('nothing secret is in what is logged or sent of an object', () => {
   const leaking = Object.entries(objects).flatMap(([name, shown]) => {
     // Nor inside of something else.
-    const leaks = [...search(shown), ...search([{ deep: [shown, new Map([['key', shown]])] }])]
+    const leaks = search([...shown, { deep: [shown, new Map([['key', shown]])] }])
     return leaks.map(({ secret, origin }) => `${name}: ${secret} in ${origin}`)
   })
   expect(leaking).toEqual([])
@@ -56,7 +56,7 @@ test.each(['TokenConfig', 'RequestToken', 'TokenPayload', 'a client of a store']
   'the search would find it: %s has what it hides',
   (name) => {
     const opened = (objects[name] ?? clients).map((value) => Object.getOwnPropertyDescriptors(value))
-    expect(opened.some((value) => search([value]).length > 0)).toBe(true)
+    expect(search(opened)).not.toEqual([])
   },
 )
 
