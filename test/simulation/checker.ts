@@ -22,8 +22,8 @@ interface Session {
   isStolen: boolean
   /** The keys that have signed its refresh tokens. */
   readonly kids: Set<string>
-  /** Refresh tokens that somebody has sent, with or without an answer. */
-  readonly sent: Set<string>
+  /** Refresh tokens that somebody has sent; without an answer, or after an outage, for good. */
+  readonly sent: { readonly jti: string; readonly t0: number; t1: number }[]
   /** What each refresh token was exchanged for, and when. */
   readonly parents: Map<string, { readonly jti: string; readonly at: number }>
   /** The last refresh token that was exchanged, and since when. The one that it was given for is used up by that. */
@@ -142,20 +142,24 @@ export function createChecker(options: CheckerOptions): Checker {
   const findCause = (token: TokenFacts, at: number): boolean => {
     const session = sessions.get(token.sid)
     if (session?.mayHaveEnded === true) return true
-    // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one. If one
-    // token was exchanged for two, whichever is used second is dead, even if the answer to the first was lost.
-    if (session?.isStolen === true) {
-      const parents = new Set<string>()
-      for (const jti of session.sent) {
-        const parent = session.parents.get(jti)?.jti
-        if (isDead(session, jti, Infinity) || (parent !== undefined && parents.has(parent))) return true
-        if (parent !== undefined) parents.add(parent)
-      }
-    }
     for (const [target, list] of listOf(token)) {
       if (list.some((one) => one.t0 <= at && mayConcern(target, one, session))) return true
     }
-    return false
+    return session?.isStolen === true && mayHaveSentDead(session)
+  }
+
+  // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one. A token
+  // may be dead once another has arrived, unless it comes from that one.
+  const mayHaveSentDead = ({ sent, parents }: Session): boolean => {
+    const comesFrom = (jti: string, other: string): boolean => {
+      for (let parent = parents.get(jti); parent !== undefined; parent = parents.get(parent.jti)) {
+        if (parent.jti === other) return true
+      }
+      return false
+    }
+    return sent.some(({ jti, t1 }) =>
+      sent.some((other) => other.t0 < t1 && other.jti !== jti && !comesFrom(jti, other.jti)),
+    )
   }
 
   const checkRefused = (event: Event & { op: 'check' }): void => {
@@ -263,12 +267,19 @@ export function createChecker(options: CheckerOptions): Checker {
     else report('no unnoticed copy', event, `it stayed in use ${Math.round(age)} ms after it was given`)
   }
 
+  const noteSent = ({ sent }: Session, { token, result, t0, t1 }: Event & { op: 'refresh' }): void => {
+    if (result === 'asked') return void sent.push({ jti: token.jti, t0, t1 })
+    const asked = sent.find((one) => one.jti === token.jti && one.t0 === t0 && one.t1 === Infinity)
+    // What has failed may be carried out later.
+    if (asked !== undefined && result !== 'REVOCATION_UNAVAILABLE') asked.t1 = t1
+  }
+
   const checkRefresh = (event: Event & { op: 'refresh' }): void => {
     const { token, party, result, received, t0, t1 } = event
     const session = sessions.get(token.sid)
     if (session === undefined) return
     if (party === 'thief') session.isStolen = true
-    session.sent.add(token.jti)
+    noteSent(session, event)
     session.kids.add(token.kid)
     if (result === 'asked') return
     const { parents, head } = session
@@ -279,7 +290,7 @@ export function createChecker(options: CheckerOptions): Checker {
     } else if (result === 'ok') checkKept(event, parents.get(token.jti)?.at ?? -Infinity)
     if (result === 'ok') return checkEnded(event)
     const isLogout = result === 'REFRESH_TOKEN_REUSED' || result === 'TOKEN_REVOKED'
-    if (isLogout && !session.isStolen && !findCause(token, t1)) checkLogout(event, session, token)
+    if (isLogout && !findCause(token, t1)) checkLogout(event, session, token)
     // A reuse ends the session like a revocation.
     if (result === 'REFRESH_TOKEN_REUSED') noteRevocation(event, { kind: 'session', id: token.sid }, false)
   }
@@ -347,7 +358,7 @@ export function createChecker(options: CheckerOptions): Checker {
     }))
     const [token] = tokens as [TokenFacts]
     const hasCause = tokens.some((one) => findCause(one, event.t1))
-    if (session.isStolen || hasCause) return
+    if (hasCause) return
     if (wasReplaced(session)) grant('two logins at once')
     else checkLogout(event, session, token)
   }
@@ -360,7 +371,12 @@ export function createChecker(options: CheckerOptions): Checker {
   ): void => {
     const list = revocations.get(toName(target)) ?? []
     const asked = list.find(
-      (one) => one.t0 === t0 && one.t1 === Infinity && one.application === application && one.life === life,
+      (one) =>
+        one.t0 === t0 &&
+        one.t1 === Infinity &&
+        one.application === application &&
+        one.life === life &&
+        one.logout === logout,
     )
     // Once it is acknowledged, it is carried out no later.
     if (asked !== undefined) return void (asked.t1 = t1)
@@ -444,7 +460,7 @@ export function createChecker(options: CheckerOptions): Checker {
           t0: event.t0,
           t1: event.t1,
           isStolen: false,
-          sent: new Set(),
+          sent: [],
           kids: new Set(),
           parents: new Map(),
           head: null,
