@@ -285,6 +285,15 @@ describe('a refresh that takes longer than a quarter of the grace', () => {
     clock.seconds += 3600
     expect((await browser.send(route, { body })).headers.getSetCookie()).toHaveLength(3)
   })
+
+  test('and one that takes just as long sets them', async () => {
+    const { createBrowser, tokens, clock } = createRoutes()
+    const browser = createBrowser()
+    await browser.logIn()
+    clock.seconds += 60
+    tokens.on('refreshed', () => (clock.seconds += 15))
+    expect((await browser.send('POST /auth/refresh', { body: {} })).headers.getSetCookie()).toHaveLength(3)
+  })
 })
 
 describe('cookies of a refresh token', () => {

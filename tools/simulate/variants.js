@@ -30,6 +30,9 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '10' },
   },
 })
+for (const [name, value] of Object.entries(values)) {
+  if (!/^[1-9]\d*$/.test(value)) throw new Error(`--${name} takes a number above zero: ${value}`)
+}
 const rooms = Object.entries(FILES).flatMap(([room, files]) =>
   files.map((file) => [`packages/${room === 'client' ? 'client' : 'tokenlib'}/src/${file}`, room]),
 )
