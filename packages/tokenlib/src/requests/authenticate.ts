@@ -77,12 +77,10 @@ export async function authenticateToken(
   const { settings, verifier } = authenticator
   let verified: VerifiedToken | undefined
   try {
-    const startedAt = authenticator.now()
-    const needsKeys = policy.isInspection === true || verifier.needsKeys(token, startedAt)
+    const isLoaded = policy.isInspection === true
     // The caller of an introspection does not retry.
-    if (policy.isInspection === true) await verifier.loadCertainKeys(token, startedAt)
-    else if (needsKeys) await verifier.loadKeys(token)
-    verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys })
+    if (isLoaded) await verifier.loadCertainKeys(token, authenticator.now())
+    verified = await verifyWithKeys(authenticator, token, { isLoaded })
     // Read the clock again: the token may have expired while the keys were loaded.
     const now = authenticator.now()
     const { payload } = verified
@@ -138,15 +136,14 @@ function assertOneSession(
   if (values.length > MAX_COOKIE_VALUES || values.some(isOther)) throw new SessionMismatchError()
 }
 
-/**
- * A token whose keys were looked for before, and with `isLoaded` loaded.
- *
- * If they were not, the cool-down for a missing key may have ended since then: they are loaded now.
- */
-export async function verifyLoaded(
+/** Verifies a token. Loads its keys if they are missing, unless `isLoaded` says that they were loaded a moment ago. */
+export async function verifyWithKeys(
   { verifier, now }: Authenticator,
   token: string,
-  { isLoaded, allowExpired = false }: { readonly isLoaded: boolean; readonly allowExpired?: boolean },
+  {
+    isLoaded = false,
+    allowExpired = false,
+  }: { readonly isLoaded?: boolean; readonly allowExpired?: boolean },
 ): Promise<VerifiedToken> {
   try {
     return verifier.verify(token, now(), allowExpired, isLoaded)

@@ -29,8 +29,6 @@ export interface TokenVerifier {
    * and audience. After `null`, call `verify`, which decides.
    */
   verifyHeader(header: string, now: number): VerifiedToken | null
-  /** Whether the keys for a token have to be loaded before it can be verified. */
-  needsKeys(token: string, now: number): boolean
   /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
   loadKeys(token: string): Promise<void>
   /** The same if they are needed, for a caller that may not retry. `lookups` are those of its request so far. */
@@ -170,11 +168,6 @@ export function createVerifier(settings: Settings): TokenVerifier {
         attempt = { token, now, verified: null, error }
         return null
       }
-    },
-    needsKeys(token, now) {
-      if (!hasIssuers || recall(token, now) !== undefined) return false
-      const loading = findLoading(token)
-      return loading !== null && loading.source.keys.find(loading.header) === null
     },
     async loadCertainKeys(token, now, lookups = new Set()) {
       const loading = recall(token, now) === undefined ? findLoading(token) : null

@@ -12,7 +12,7 @@ import {
   type RejectionFacts,
   reportingRejection,
   reportRejection,
-  verifyLoaded,
+  verifyWithKeys,
 } from '../requests/authenticate.js'
 import { setMessageCheck } from '../requests/check-request.js'
 import { observeCheck } from '../requests/observe-check.js'
@@ -168,11 +168,7 @@ export async function recheckToken(
   const { token, location } = upgrade.token
   const followed = readAccepted(upgrade)?.followed ?? null
   const check = async (): Promise<void> => {
-    const { verifier } = authenticator
-    const needsKeys = verifier.needsKeys(token, authenticator.now())
-    if (needsKeys) await verifier.loadKeys(token)
-    const allowExpired = followed !== null
-    const verified = await verifyLoaded(authenticator, token, { isLoaded: needsKeys, allowExpired })
+    const verified = await verifyWithKeys(authenticator, token, { allowExpired: followed !== null })
     // Read the clock after the keys were loaded: the token may have expired since.
     const now = authenticator.now()
     followed?.assertWatched(now)
