@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { commonTokens, declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
 
@@ -14,10 +14,14 @@ class Checkpoint {
   #file
   #tests = []
   #results = []
+  #known = 0
   #writtenAt = Date.now()
 
   constructor({ incrementalFile }) {
     this.#file = incrementalFile
+    if (!existsSync(incrementalFile)) return
+    const { files } = JSON.parse(readFileSync(incrementalFile, 'utf8'))
+    this.#known = Object.values(files).flatMap(({ mutants }) => mutants).length
   }
 
   onDryRunCompleted({ result }) {
@@ -26,7 +30,8 @@ class Checkpoint {
 
   onMutantTested(result) {
     this.#results.push(result)
-    if (Date.now() - this.#writtenAt < INTERVAL_MS) return
+    // Results of the last run come in one by one too, and are not lost before they are all here.
+    if (this.#results.length < this.#known || Date.now() - this.#writtenAt < INTERVAL_MS) return
     this.#write()
     this.#writtenAt = Date.now()
   }
