@@ -124,8 +124,10 @@ export function createChecker(options: CheckerOptions): Checker {
         }
         const isLate = late > boundMs * (1 + drift) + TOLERANCE_MS
         if (!isLate && !revocation.isEverywhere && !event.isFinal) continue
+        // A check that asks the store takes a while, and a fault may have ended meanwhile.
         const exception =
           wasRestored(revocation, t0) ??
+          wasRestored(revocation, event.t1) ??
           (isAcrossSides(revocation, event, t0) ? 'isolated primary' : null) ??
           findSuspension(event, t0) ??
           logouts.wasKept(revocation, t0)
