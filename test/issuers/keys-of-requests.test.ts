@@ -3,6 +3,7 @@ import type { IssuerOptions } from '../../packages/issuers/src/index.js'
 import { createForeign, createReceiver, type Foreign } from '../helpers/foreign.js'
 import { createTimedClock, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
+import { forge } from '../security/harness/forge.js'
 import { recheckUpgrade } from '../../packages/tokenlib/src/sockets/upgrade.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
@@ -42,6 +43,9 @@ describe('keys that have to be loaded', () => {
     const own = tokens.createAccessToken({ uid: 'ada' })
     expect(internalsOf(tokens).verifyWithoutRevocation(own).sub).toBe('ada')
     expect((await tokens.accessTokenRequired(withBearer(own))).sub).toBe('ada')
+    // Not even if nobody knows the key: an inspection looks for it anew, but not where our own keys are.
+    const unknown = forge({ header: { alg: 'HS256', typ: 'JWT', kid: 'unknown' } })
+    expect(await outcomeOf(internalsOf(tokens).inspectToken(unknown))).toBe('TOKEN_SIGNATURE_INVALID')
     expect(state.calls).toBe(0)
   })
 

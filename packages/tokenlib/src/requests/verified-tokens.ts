@@ -34,7 +34,7 @@ export interface TokenVerifier {
   /** The same if they are needed, for a caller that may not retry. `lookups` are those of its request so far. */
   loadCertainKeys(token: string, now: number, lookups?: Set<string>): Promise<void>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
-  open(token: string, now: number, isLoaded?: boolean): VerifiedToken
+  open(token: string, now: number, isLoaded: boolean): VerifiedToken
 }
 
 /**
@@ -85,7 +85,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return found?.source.keys.isTrusted(found.signer, now) === true ? found : undefined
   }
 
-  const open: TokenVerifier['open'] = (token, now, isLoaded = false) => {
+  const open: TokenVerifier['open'] = (token, now, isLoaded) => {
     const jwt = readOnce(token)
     lastRead = null
     const source = hasIssuers ? sources.find(jwt) : sources.own

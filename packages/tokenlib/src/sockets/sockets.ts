@@ -92,7 +92,7 @@ function closeWhenInvalid(
   const verified =
     known?.authenticator === authenticator
       ? known.verified
-      : authenticator.verifier.open(upgrade.token.token, authenticator.now())
+      : authenticator.verifier.open(upgrade.token.token, authenticator.now(), false)
   const { scheduler } = authenticator
   let timer: Timer | undefined
   let stopped = false
