@@ -11,6 +11,7 @@ const LAYERS = [
   'tokens',
   'http',
   'revocation',
+  'proofs',
   'config',
   'stores',
   'requests',

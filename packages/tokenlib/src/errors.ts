@@ -88,13 +88,39 @@ export class CsrfError extends TokenError {
   }
 }
 
-/** The token is bound to a key by its `cnf` claim (DPoP, mutual TLS), so it is not accepted as a bearer token. */
+/** The token is bound to a key and came without a proof of it, or the route requires a bound token. */
 export class ProofRequiredError extends TokenError {
   override readonly name = 'ProofRequiredError'
   readonly code = 'PROOF_REQUIRED'
 
+  constructor(message = 'Token is bound to a key and is not accepted as a bearer token') {
+    super(message)
+  }
+}
+
+/** The proof that came with a token is invalid, or is for another key, token or request. */
+export class InvalidProofError extends TokenError {
+  override readonly name = 'InvalidProofError'
+  readonly code = 'PROOF_INVALID'
+}
+
+/** The proof was used before: somebody may have copied the request. */
+export class ReusedProofError extends TokenError {
+  override readonly name = 'ReusedProofError'
+  readonly code = 'PROOF_REUSED'
+
   constructor() {
-    super('Token is bound to a key and is not accepted as a bearer token')
+    super('DPoP proof was used before')
+  }
+}
+
+/** The proof needs a nonce of this server; the response has one. */
+export class ProofNonceRequiredError extends TokenError {
+  override readonly name = 'ProofNonceRequiredError'
+  readonly code = 'PROOF_NONCE_REQUIRED'
+
+  constructor() {
+    super('DPoP proof needs a nonce of this server')
   }
 }
 
@@ -216,6 +242,9 @@ export type AnyTokenError =
   | InsufficientScopeError
   | CsrfError
   | ProofRequiredError
+  | InvalidProofError
+  | ReusedProofError
+  | ProofNonceRequiredError
   | (RevokedTokenError & { readonly code: 'TOKEN_REVOKED' })
   | RefreshTokenReusedError
   | RefreshSupersededError

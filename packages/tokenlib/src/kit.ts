@@ -57,6 +57,10 @@ export {
   unchecked,
   unknownName,
 } from './options.js'
+export type { ClientCertificate } from './proofs/certificates.js'
+export type { DpopAlgorithm } from './proofs/dpop-proof.js'
+export type { PublicUrl } from './proofs/dpop-url.js'
+export type { ProofKind } from './proofs/proofs.js'
 export type { SubjectGetter } from './requests/check-request.js'
 export {
   type Answering,

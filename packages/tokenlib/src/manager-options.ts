@@ -12,6 +12,8 @@ import { assertConfig, type TokenConfig } from './config/config.js'
 import type { DescribeUser } from './sessions/describe-user.js'
 import type { FormatError } from './requests/error-response.js'
 import type { SubjectGetter } from './requests/check-request.js'
+import type { MtlsOptions } from './proofs/certificates.js'
+import type { DpopOptions } from './proofs/dpop.js'
 
 /** The options of a `TokenManager`. */
 export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
@@ -31,6 +33,10 @@ export interface TokenManagerOptions<Input extends object, Output extends object
   readonly signTimeout?: Duration | undefined
   /** Other issuers whose tokens are accepted. The functions of `@tokenlib/issuers` create them. */
   readonly issuers?: readonly TrustedIssuer[] | undefined
+  /** Accepts tokens that are bound to a key of the client (DPoP, RFC 9449). */
+  readonly dpop?: DpopOptions | undefined
+  /** Accepts tokens that are bound to a client certificate (mutual TLS, RFC 8705). */
+  readonly mtls?: MtlsOptions | undefined
   /** Sets the JSON body of rejections by `TokenExceptionFilter`, the session routes and socket handshakes. */
   readonly formatError?: FormatError | undefined
   readonly clock?: Clock
@@ -50,6 +56,8 @@ const MANAGER_OPTIONS: Record<keyof TokenManagerOptions<object, object, unknown>
   keys: given,
   signTimeout: given,
   issuers: given,
+  dpop: given,
+  mtls: given,
   formatError: callable<never>(),
   clock: clockKind as Kind<never>,
   randomBytes: callable<never>(),

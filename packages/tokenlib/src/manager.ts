@@ -5,6 +5,7 @@ import { readToken, type RequestToken } from './http/read-token.js'
 import { type RequestSource, toRequestView } from './http/request-source.js'
 import { parseManagerOptions, type TokenManagerOptions } from './manager-options.js'
 import { createObservers, type TokenObserver } from './observer.js'
+import { createProofs } from './proofs/proofs.js'
 import { settleQuietly } from './runtime.js'
 import type { Authenticator } from './requests/authenticate.js'
 import {
@@ -102,7 +103,17 @@ export class TokenManager<
     const now = createCheckedClock(clock)
     const scheduler = schedulerOf(clock)
     const timing = { now, scheduler }
-    const settings = resolveSettings(config, { schema: claims, issuers, emit, keys, signTimeout, ...timing })
+    const { dpop, mtls } = given
+    const acceptsDpop = dpop !== undefined
+    const settings = resolveSettings(config, {
+      schema: claims,
+      issuers,
+      emit,
+      acceptsDpop,
+      keys,
+      signTimeout,
+      ...timing,
+    })
     const blocklist = createBlocklist()
     const clients = createClientReader(given.clientIp)
     const users = createUserDescriber()
@@ -111,7 +122,9 @@ export class TokenManager<
     const observers = createObservers(scheduler)
     const parts = { ...timing, random: randomBytes, emit, observers, clients }
     const store = storage === null ? null : connectStore(storage, { ...parts, ...settings.store })
-    const authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store }
+    const { reading } = settings
+    const proofs = createProofs({ dpop, mtls, store, now, reading })
+    const authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store, proofs }
     const maker = createTokenMaker({ ...parts, settings, store })
     this.config = config
     this.#authenticator = authenticator
@@ -174,7 +187,7 @@ export class TokenManager<
   require(policy?: TokenPolicy & { readonly optional?: false }): TokenDependency<TokenPayload<Output>>
   require(policy: TokenPolicy): TokenDependency<TokenPayload<Output> | null>
   require(policy: RequirePolicy = {}): TokenDependency<PolicyValue<TokenPayload<Output>> | null> {
-    return createTokenDependency(this.#authenticator, preparePolicy(this.#authenticator.settings, policy))
+    return createTokenDependency(this.#authenticator, preparePolicy(this.#authenticator, policy))
   }
 
   /**
@@ -187,7 +200,7 @@ export class TokenManager<
     token: string,
     policy: VerifyOptions & Partial<WithHeader> = {},
   ): Promise<PolicyValue<TokenPayload<Output>>> {
-    const compiled = preparePolicy(this.#authenticator.settings, policy, 'verify()', VERIFY_OPTIONS)
+    const compiled = preparePolicy(this.#authenticator, policy, 'verify()', VERIFY_OPTIONS)
     const verified = await checkToken(this.#authenticator, compiled, token)
     return toPolicyValue(verified, compiled) as PolicyValue<TokenPayload<Output>>
   }

@@ -1,8 +1,20 @@
+/** How a route asks for DPoP proofs (RFC 9449 §7.1). */
+export interface DpopChallenge {
+  /** The algorithms that a proof may be signed with. */
+  readonly algorithms: readonly string[]
+  /** Whether the client should use the `DPoP` scheme from now on, because its request did, or because the route demands it. */
+  readonly isOnlyScheme: boolean
+  /** The nonce for the next proof; `null` if proofs need none. */
+  readonly nonce: string | null
+}
+
 /** The base of every error a request can cause; `code` is for programs, `message` for people. */
 export abstract class TokenError extends Error {
   abstract readonly code: string
   /** The scopes that the route requires, whatever was wrong with the request: the challenge names them (RFC 6750 §3). */
   declare readonly routeScopes?: readonly string[]
+  /** Present if the manager accepts DPoP proofs. */
+  declare readonly dpop?: DpopChallenge
 
   /** Marks our errors across duplicate installs of this package; read it through `isTokenError`. */
   declare readonly isTokenError: true

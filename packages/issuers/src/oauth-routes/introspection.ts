@@ -95,7 +95,7 @@ function toMembers(
   payload: StandardClaims & { readonly client_id?: unknown },
   names: readonly string[],
 ): object {
-  const { sub, type, scopes = [], exp, iat, nbf, aud, iss, jti, client_id: clientId } = payload
+  const { sub, type, scopes = [], exp, iat, nbf, aud, iss, jti, cnf, client_id: clientId } = payload
   // RFC 6749 §3.3: a scope of an issuer that has a space in it would be read as two.
   const told = scopes.filter((scope) => !/\s/.test(scope))
   const claims = payload as unknown as Readonly<Record<string, unknown>>
@@ -105,7 +105,9 @@ function toMembers(
     ...(told.length > 0 && { scope: told.join(' ') }),
     ...(typeof clientId === 'string' && { client_id: clientId }),
     // RFC 6749 §7.1: the type is that of an access token; a refresh token has none.
-    ...(type === 'access' && { token_type: 'Bearer' }),
+    ...(type === 'access' && { token_type: cnf?.jkt === undefined ? 'Bearer' : 'DPoP' }),
+    // RFC 9449 §6.2, RFC 8705 §3.2: the resource server checks the proof.
+    ...(cnf !== undefined && { cnf }),
     sub,
     exp,
     iat,

@@ -37,12 +37,14 @@ export interface SettingsInput extends KeyOptions {
   readonly schema: ClaimsSchema | null
   readonly issuers: readonly TrustedIssuer[]
   readonly emit: TokenEmitter['emit']
+  /** Whether tokens with the scheme `DPoP` are read. */
+  readonly acceptsDpop?: boolean
 }
 
 /** The settings a configuration stands for, or `ConfigurationError`; the configuration is frozen. */
 export function resolveSettings(
   config: TokenConfig,
-  { schema, issuers: list, emit, ...keyOptions }: SettingsInput,
+  { schema, issuers: list, emit, acceptsDpop = false, ...keyOptions }: SettingsInput,
 ): Settings {
   assertFields(config)
   assertCookies(config)
@@ -73,7 +75,7 @@ export function resolveSettings(
     setKeys: setKeys && ((next, at) => setKeys(next, at, (added) => sources.assertOwnKeys(added))),
     sources,
     creation: perType((type) => resolveCreation(config, type, schema)),
-    reading: resolveReading(config, sources),
+    reading: resolveReading(config, sources, acceptsDpop),
     schema,
     identityClaim,
     maxTokenLength: config.JWT_MAX_TOKEN_LENGTH,
@@ -157,13 +159,14 @@ function toMilliseconds(duration: Duration | false): number {
   return duration === false ? FOREVER : parseDuration(duration) * 1000
 }
 
-function resolveReading(config: TokenConfig, sources: TokenSources): ReadingRules {
+function resolveReading(config: TokenConfig, sources: TokenSources, acceptsDpop: boolean): ReadingRules {
   const access = toList(config.JWT_TOKEN_LOCATION)
   return {
     locations: { access, refresh: toList(config.JWT_REFRESH_TOKEN_LOCATION ?? access) },
     headerName: config.JWT_HEADER_NAME,
     headerKey: config.JWT_HEADER_NAME.toLowerCase(),
     headerType: config.JWT_HEADER_TYPE,
+    acceptsDpop,
     cookieName: perType((type) => config[`JWT_${type}_COOKIE_NAME`]),
     jsonKey: { access: config.JWT_JSON_KEY, refresh: config.JWT_REFRESH_JSON_KEY },
     queryName: config.JWT_QUERY_STRING_NAME,

@@ -3,6 +3,9 @@ import { TokenDecodeError } from '../errors.js'
 // RFC 9110 §11.4: a scheme, then spaces, then its credentials.
 const CREDENTIALS_START = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ +[^ ]/
 
+/** The scheme of a token that is bound to a key (RFC 9449 §7.1). */
+export const DPOP_SCHEME = 'DPoP'
+
 /**
  * The credential of one scheme in an `Authorization` value, or `null`.
  *

@@ -7,6 +7,8 @@ import { readRequestIp, rememberView, type RequestReader, type RequestView } fro
 export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
+  /** The whole URL, where a router has taken its own path off `url`. */
+  readonly originalUrl?: string | undefined
   readonly headers: { readonly [name: string]: string | readonly string[] | undefined }
   /** Names and values as received; only they show that a header came twice. */
   readonly rawHeaders?: readonly string[]
@@ -14,7 +16,13 @@ export interface NodeRequest {
   body?: unknown
   /** What the framework has found out about the client's address. */
   readonly ip?: string | undefined
-  readonly socket?: { readonly remoteAddress?: string | undefined } | null
+  readonly socket?: NodeSocket | null
+}
+
+/** What is read of a Node socket; a TLS socket has the certificate of its client. */
+interface NodeSocket {
+  readonly remoteAddress?: string | undefined
+  getPeerCertificate?(): { readonly raw?: Uint8Array }
 }
 
 /** The view of a Node request or of a plain object. `found` is where the framework keeps the address and the parsed body. */
@@ -33,11 +41,16 @@ export class NodeView implements RequestView {
   }
 
   get url(): string {
-    return this.#request.url ?? '/'
+    const { url = '/', originalUrl = url } = this.#request
+    return originalUrl
   }
 
   get ip(): string | null {
     return readRequestIp(this.#found) ?? this.#request.socket?.remoteAddress ?? null
+  }
+
+  get certificate(): Uint8Array | null {
+    return this.#request.socket?.getPeerCertificate?.().raw ?? null
   }
 
   header(name: string): string | null {

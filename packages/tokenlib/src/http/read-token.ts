@@ -2,7 +2,7 @@ import type { TokenType } from '../tokens/payload.js'
 import { isJsonObject, inspectAsJson } from '../encoding.js'
 import { CsrfError, MissingTokenError, TokenDecodeError } from '../errors.js'
 import { isJson } from './body.js'
-import { readBearer, readCookie, trimBlanks } from './credentials.js'
+import { DPOP_SCHEME, readBearer, readCookie, trimBlanks } from './credentials.js'
 import { attach, readAttached, rememberView, type RequestView } from './view.js'
 
 /** Where a token can be in a request. */
@@ -46,6 +46,8 @@ export interface ReadingRules {
   readonly headerKey: string
   /** The scheme before the token; empty when the header holds the token alone. */
   readonly headerType: string
+  /** Whether the scheme `DPoP` is read too. */
+  readonly acceptsDpop: boolean
   readonly cookieName: PerType<string>
   readonly jsonKey: PerType<string>
   readonly queryName: string
@@ -106,8 +108,16 @@ const READERS: Readonly<Record<Exclude<TokenLocation, 'json'>, TokenReader>> = {
 }
 
 function readHeaderToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {
-  const token = readBearer(readHeader(view, rules.headerKey, rules), rules.headerType)
+  const token = readCredential(readHeader(view, rules.headerKey, rules), rules)
   return token === null ? null : new RequestToken(rules.toCanonical(token), type, 'headers')
+}
+
+function readCredential(header: string | null, { headerType, acceptsDpop }: ReadingRules): string | null {
+  const bound = acceptsDpop ? readBearer(header, DPOP_SCHEME) : null
+  const token = bound !== null && headerType === '' ? null : readBearer(header, headerType)
+  if (bound !== null && token !== null)
+    throw new TokenDecodeError('The request carries more than one credential')
+  return bound ?? token
 }
 
 function readCookieToken(view: RequestView, type: TokenType, rules: ReadingRules): RequestToken | null {

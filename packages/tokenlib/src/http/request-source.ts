@@ -1,9 +1,13 @@
 import { isMultipart, parseBody, readBytes, toFields } from './body.js'
 import { type NodeRequest, NodeView, readSingleHeader } from './node-view.js'
+import { type Kind, kindOf } from '../options.js'
 import { readRequestIp, rememberView, type RequestReader, type RequestView } from './view.js'
 
 /** Whatever a dependency can be called with: a Fetch `Request`, a Node request or a plain object, or a view. */
 export type RequestSource = Request | NodeRequest | RequestView
+
+/** A request, as an option. */
+export const requestKind: Kind<RequestSource> = kindOf('a request', (value) => typeof value === 'object')
 
 /** The view of a request, the same one each time, so that what is remembered for it is found again. */
 export function toRequestView(source: RequestSource): RequestView {

@@ -13,6 +13,8 @@ export interface RequestView {
   body(): Promise<unknown>
   /** The address of the other end of the connection, where the server knows it. */
   readonly ip?: string | null
+  /** The client certificate of the connection in DER, where the server knows it. */
+  readonly certificate?: Uint8Array | null
 }
 
 /** How an adapter reads a request, from whatever object stands for one in its framework. */

@@ -3,12 +3,14 @@ import type { TokenPayload } from '../tokens/payload.js'
 import type { TokenEmitter } from '../events.js'
 import type { Observers } from '../observer.js'
 import { readCookieValues } from '../http/credentials.js'
+import { toRequestView } from '../http/request-source.js'
 import { assertCsrf } from '../http/csrf.js'
 import { missingToken, readCookieHeader, readToken, type RequestToken } from '../http/read-token.js'
 import { attach, readAttached, type RequestView } from '../http/view.js'
 import { type Blocklist, type CallbackOrigin, callBlocklist } from '../revocation/blocklist.js'
 import type { ClientReader, SessionClientOptions } from '../revocation/session-client.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
+import type { Proofs } from '../proofs/proofs.js'
 import type { Clock, Scheduler } from '../time.js'
 import {
   assertFresh,
@@ -27,6 +29,7 @@ export interface Authenticator {
   readonly verifier: TokenVerifier
   readonly blocklist: Blocklist
   readonly store: StoreConnection | null
+  readonly proofs: Proofs
   readonly now: Clock
   readonly scheduler: Scheduler
   readonly emit: TokenEmitter['emit']
@@ -62,6 +65,7 @@ export async function findToken(
     if (found === null && policy.optional !== true) throw missingToken(policy.places, reading)
     return found
   } catch (error) {
+    authenticator.proofs.addChallenge(error, view, policy.proof)
     reportRejection(authenticator, error, { client: { request: view } })
     throw error
   }
@@ -74,7 +78,8 @@ export async function authenticateToken(
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
 ): Promise<VerifiedToken> {
-  const { settings, verifier } = authenticator
+  const { settings, verifier, proofs } = authenticator
+  const view = origin?.view ?? (policy.proofOf === undefined ? null : toRequestView(policy.proofOf))
   let verified: VerifiedToken | undefined
   try {
     const isLoaded = policy.isInspection === true
@@ -89,7 +94,14 @@ export async function authenticateToken(
     if (origin !== null && policy.type === 'any') {
       assertPlace(payload.type, origin.found, policy.locationsOf)
     }
-    if (origin?.found.location === 'cookies') {
+    const location = origin?.found.location ?? null
+    const { cnf } = verified.claims
+    // An introspection is about a token that somebody else presents.
+    const spendProof =
+      policy.isInspection === true
+        ? proofs.assertCheckable(cnf)
+        : proofs.check({ token, cnf, view, location }, policy.proof)
+    if (origin !== null && location === 'cookies') {
       if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
       assertOneSession(authenticator, origin, verified)
     }
@@ -97,8 +109,11 @@ export async function authenticateToken(
     assertScopes(payload, policy)
     if (policy.skipRevocation !== true)
       await assertUnrevokedOnce(authenticator, token, verified, policy, origin)
+    // Last: only a request that is accepted uses its proof up.
+    if (spendProof) await spendProof()
     return verified
   } catch (error) {
+    proofs.addChallenge(error, view, policy.proof)
     const client = origin === null ? {} : { request: origin.view }
     reportRejection(authenticator, error, { claims: verified?.claims, client })
     throw error

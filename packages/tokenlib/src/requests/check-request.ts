@@ -14,19 +14,26 @@ import {
   TOKEN_POLICY_NAMES,
   toPolicyValue,
 } from './policy.js'
+import type { Proofs } from '../proofs/proofs.js'
 import { parseIssuer } from '../tokens/token-sources.js'
-import type { Settings } from '../config/settings.js'
 import type { VerifiedToken } from './verified-tokens.js'
 
 /** A policy, checked and compiled, or `TypeError`; for `owner` and `names` see `parsePolicy`. */
 export function preparePolicy(
-  { reading, sources }: Settings,
+  { settings: { reading, sources }, proofs }: Authenticator,
   ...given: Parameters<typeof parsePolicy>
 ): CompiledPolicy {
   const parsed = parsePolicy(...given)
   // A policy for an unknown issuer would refuse every token.
   for (const name of parsed.issuer ?? []) parseIssuer(sources.issuers, name)
+  assertProofKind(proofs, parsed)
   return compilePolicy(parsed, reading.locations)
+}
+
+/** Throws `TypeError` for a policy that demands a kind of proof which the manager does not check. */
+export function assertProofKind(proofs: Proofs, { proof }: Pick<CompiledPolicy, 'proof'>): void {
+  if (proof === undefined || proofs.accepts(proof)) return
+  throw new TypeError(`proof: '${proof}' needs the option ${proof} of the TokenManager`)
 }
 
 /** A dependency for a policy. */
@@ -119,12 +126,13 @@ export interface UnrevokedOptions {
 
 /** The payload of a token that has passed the standard checks alone. */
 export function verifyWithoutRevocation(
-  { verifier, now, settings }: Authenticator,
+  { verifier, now, settings, proofs }: Authenticator,
   token: string,
   options: UnrevokedOptions,
 ): TokenPayload {
   const { allowExpired, ...policy } = parseOptions('verifyWithoutRevocation()', options, UNREVOKED_OPTIONS)
-  const { payload } = verifier.verify(settings.reading.toCanonical(token), now(), allowExpired)
+  const { payload, claims } = verifier.verify(settings.reading.toCanonical(token), now(), allowExpired)
+  proofs.assertCheckable(claims.cnf)
   assertType(payload, policy)
   return payload
 }

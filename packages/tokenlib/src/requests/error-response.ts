@@ -113,6 +113,9 @@ const ANSWERS: Readonly<Record<TokenErrorCode, Answer>> = {
   REFRESH_TOKEN_REQUIRED: INVALID_TOKEN,
   // RFC 9449 §7.1: the answer to a bound token that comes with the scheme of a bearer token.
   PROOF_REQUIRED: INVALID_TOKEN,
+  PROOF_INVALID: { status: 401, error: 'invalid_dpop_proof' },
+  PROOF_REUSED: { status: 401, error: 'invalid_dpop_proof' },
+  PROOF_NONCE_REQUIRED: { status: 401, error: 'use_dpop_nonce' },
   TOKEN_REVOKED: INVALID_TOKEN,
   REFRESH_TOKEN_REUSED: INVALID_TOKEN,
   // Not 401: a client must not drop its session because another of its requests was first.
@@ -148,7 +151,17 @@ function createHeaders(
   if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`)
   // RFC 9728 §5.1
   if (resourceMetadata !== undefined) parameters.push(`resource_metadata="${resourceMetadata}"`)
-  return { 'www-authenticate': `${config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}` }
+  const challenge = `${config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
+  const { dpop } = error
+  if (dpop === undefined) return { 'www-authenticate': challenge }
+  const algorithms = `algs="${dpop.algorithms.join(' ')}"`
+  return {
+    // RFC 9449 §7.1 and §7.2: a client that has no key yet is offered both schemes.
+    'www-authenticate': dpop.isOnlyScheme
+      ? `DPoP ${[...parameters, algorithms].join(', ')}`
+      : `${challenge}, DPoP ${algorithms}`,
+    ...(dpop.nonce !== null && { 'dpop-nonce': dpop.nonce }),
+  }
 }
 
 type ScopeError = Partial<Pick<InsufficientScopeError, 'required' | 'anyOf'>>

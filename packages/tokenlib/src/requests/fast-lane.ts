@@ -23,9 +23,11 @@ export interface FastLane {
 
 /** The fast lane of a policy, or `null` where an access token in the header is not the first that it looks for. */
 export function createFastLane(authenticator: Authenticator, policy: CompiledPolicy): FastLane | null {
-  const { verifier, blocklist, store, settings, observers, now: clock } = authenticator
+  const { verifier, blocklist, store, settings, proofs, observers, now: clock } = authenticator
   const [first] = policy.places
   if (first?.type !== 'access' || first.location !== 'headers') return null
+  // A proof is used up, which has to be awaited.
+  if ((policy.proof ?? proofs.required) !== null) return null
 
   return {
     headerName: settings.reading.headerKey,
@@ -38,6 +40,8 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
       // A refresh token has to be presented to its session.
       if (token === null || token.payload.type !== 'access') return null
       const { source, signer, claims } = token
+      // Whoever has a bound token has to prove that it also has the key.
+      if (claims.cnf !== undefined) return null
       if (!source.keys.isTrusted(signer, now) || !isCurrent(claims, source.rules, now / 1000)) return null
       if (!isFrom(source.issuer, policy) || !satisfies(claims, policy, now)) return null
       const isUnrevoked = !checksRevocation || store === null || store.isUnrevokedNow(token)

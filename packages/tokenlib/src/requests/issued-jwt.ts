@@ -2,6 +2,7 @@ import { hasNestedDuplicates } from '../encoding.js'
 import {
   ConfigurationError,
   isOutage,
+  ProofRequiredError,
   TokenAudienceError,
   TokenDecodeError,
   TokenIssuerError,
@@ -23,13 +24,7 @@ import type { AnswerOptions } from '../revocation/store-client.js'
 import { type Duration, parseDuration } from '../time.js'
 import { decodePayload, parseCompact, parseHeader, toShortType } from '../tokens/compact.js'
 import type { JwsHeader } from '../tokens/jose.js'
-import {
-  assertClaims,
-  assertUnbound,
-  isNonEmptyString,
-  isStringOrList,
-  type StandardClaims,
-} from '../tokens/payload.js'
+import { assertClaims, isNonEmptyString, isStringOrList, type StandardClaims } from '../tokens/payload.js'
 import { findSourceSigner } from '../tokens/token-source.js'
 import { createCanonicalizer, parseUnverifiedJwt } from '../tokens/token-sources.js'
 import type { Authenticator } from './authenticate.js'
@@ -147,7 +142,8 @@ async function checkIssuedJwt(
     leeway: Math.max(source.rules.leeway, parseDuration(leeway)),
   }
   assertClaims(claims as unknown as StandardClaims, rules, now() / 1000)
-  assertUnbound(claims)
+  // RFC 7800 §3.1: whoever sends it has to prove something that nobody here can check.
+  if (claims['cnf'] !== undefined) throw new ProofRequiredError()
 
   const toIdKey = (id: string): RevocationKey => toRevocationKey('token', parseText('id', id), issuer)
   const isListed = async (keys: readonly RevocationKey[], lookup?: AnswerOptions): Promise<boolean> =>

@@ -30,6 +30,8 @@ import {
   type TokenPlace,
   toPlaces,
 } from '../http/read-token.js'
+import { requestKind, type RequestSource } from '../http/request-source.js'
+import type { ProofKind } from '../proofs/proofs.js'
 import type { Position } from '../revocation/store.js'
 import { type Duration, parseDuration } from '../time.js'
 
@@ -53,6 +55,11 @@ export interface TokenPolicy {
   readonly optional?: boolean
   /** Leaves the revocation check out for this route. */
   readonly skipRevocation?: boolean
+  /**
+   * Refuses tokens that are not bound to a key: `dpop` for the key of a client, `mtls` for a client certificate. A token that
+   * is bound always needs its proof.
+   */
+  readonly proof?: ProofKind
 }
 
 /** Asks for the header of the token along with its payload. */
@@ -148,6 +155,8 @@ type TokenDemands = Omit<TokenPolicy, 'locations' | 'csrf' | 'optional'>
 export interface VerifyOptions extends TokenDemands {
   /** The `position` of a revocation that the answer must include, wherever it was made. */
   readonly atLeast?: Position | undefined
+  /** The request that proves the key of a bound token, if the token itself came another way. */
+  readonly proofOf?: RequestSource | undefined
 }
 
 /** Which token of a request is read. */
@@ -177,6 +186,7 @@ export const TOKEN_POLICY_NAMES: OptionKinds<TokenDemands> = {
   anyScope: scopeList,
   issuer: { ...oneOrMore(text), expected: "'own', an issuer or a list of these" },
   skipRevocation: ownFlag,
+  proof: choice(['dpop', 'mtls']),
 }
 
 /** `VerifyOptions`, and `withHeader`. */
@@ -184,6 +194,7 @@ export const VERIFY_OPTIONS: OptionKinds<VerifyOptions & Pick<RequirePolicy, 'wi
   ...TOKEN_POLICY_NAMES,
   withHeader: flag,
   atLeast: text,
+  proofOf: requestKind,
 }
 
 const POLICY_KINDS: OptionKinds<RequirePolicy> = {

@@ -6,7 +6,7 @@ import type { BoundKey } from '../tokens/algorithms.js'
 import { decodePayload, parseCompact, parseHeader, TOKEN_TYPES } from '../tokens/compact.js'
 import { applySchema, hasOnlyImmutable } from '../tokens/extra-claims.js'
 import type { JwsHeader } from '../tokens/jose.js'
-import { assertClaims, assertUnbound, parseClaims, type TokenPayload } from '../tokens/payload.js'
+import { assertClaims, parseClaims, type TokenPayload } from '../tokens/payload.js'
 import { findSourceSigner, type KeyLoader, type TokenSource } from '../tokens/token-source.js'
 import { parseUnverifiedJwt, type UnverifiedJwt } from '../tokens/token-sources.js'
 
@@ -20,7 +20,7 @@ export interface VerifiedToken extends RevocableToken {
   readonly signer: BoundKey
 }
 
-/** Runs the standard JWT checks on a token. */
+/** Runs the standard JWT checks on a token. Whether it is bound to a key, and revocation, are for the caller to check. */
 export interface TokenVerifier {
   /** Throws `TokenDecodeError` unless all checks hold at `now`, in epoch ms. `isLoaded`: a missing key is not looked for. */
   verify(token: string, now: number, allowExpired?: boolean, isLoaded?: boolean): VerifiedToken
@@ -123,8 +123,6 @@ export function createVerifier(settings: Settings): TokenVerifier {
     const opened = known ?? open(token, now, isLoaded)
     const { rules } = opened.source
     assertClaims(opened.claims, allowExpired ? { ...rules, allowExpired } : rules, now / 1000)
-    // Before the token is remembered: the fast lane must never see a bound one.
-    assertUnbound(opened.claims)
     const verified =
       schema === null || (known !== undefined && isFinal(known))
         ? opened

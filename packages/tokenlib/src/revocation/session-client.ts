@@ -1,5 +1,5 @@
 import type { SessionClient } from '../events.js'
-import { type RequestSource, toRequestView } from '../http/request-source.js'
+import { requestKind, type RequestSource, toRequestView } from '../http/request-source.js'
 import type { RequestView } from '../http/view.js'
 import { kindOf, type OptionKinds } from '../options.js'
 import { emitWarning } from '../runtime.js'
@@ -18,7 +18,7 @@ const textOrNull = kindOf<string>('a string', (value) => value === null || typeo
 
 /** The options of `SessionClientOptions`. */
 export const CLIENT_OPTIONS: OptionKinds<SessionClientOptions> = {
-  request: kindOf('a request', (value) => typeof value === 'object'),
+  request: requestKind,
   ip: textOrNull,
   userAgent: textOrNull,
 }

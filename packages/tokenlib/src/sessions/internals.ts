@@ -1,7 +1,7 @@
 import type { TokenConfig } from '../config/config.js'
 import type { Settings } from '../config/settings.js'
 import type { SessionClient } from '../events.js'
-import type { RequestSource } from '../http/request-source.js'
+import { type RequestSource, toRequestView } from '../http/request-source.js'
 import type { Authenticator } from '../requests/authenticate.js'
 import { checkToken, type UnrevokedOptions, verifyWithoutRevocation } from '../requests/check-request.js'
 import type { Dependency, DependencyValue } from '../requests/dependencies.js'
@@ -38,11 +38,18 @@ export interface ManagerInternals<Payload = TokenPayload> {
   readReplica(): ReplicaState | null
   /** Where a request comes from: the address as `clientIp` reads it, and the user agent. */
   readClient(request: RequestSource): SessionClient
+  /** Whether a request proves a key that new tokens can be bound to, or has to. */
+  hasProof(request: RequestSource): boolean
+  /** A nonce for the next DPoP proof of a client; `null` if proofs need none. */
+  createNonce(): string | null
   /** Registers `describeUser`, like the option. Throws `ConfigurationError` if the manager already has one. */
   setDescribeUser(describeUser: DescribeUser<object, never>): void
   /** Creates a token without a session; works with every key. Rejects with `KeysUnavailableError` if the signer fails. */
   createToken(type: TokenType, claims: ClaimsInput, options?: CreateTokenOptions): Promise<string>
-  /** Only the standard checks, synchronously. A revoked token passes; with `allowExpired`, an expired one too. */
+  /**
+   * Only the standard checks, synchronously. A revoked token passes, and so does a bound one without a proof; with
+   * `allowExpired`, an expired one too.
+   */
   verifyWithoutRevocation(token: string, options?: UnrevokedOptions): Payload
   /**
    * Checks a token of any type without using it: a used refresh token is refused as revoked, but its session continues.
@@ -99,7 +106,7 @@ export function exposeInternals(manager: object, parts: InternalParts): void {
 
 function createInternals(parts: InternalParts): ManagerInternals {
   const { config, formatError, authenticator, maker, users, store } = parts
-  const { settings, now, clients, store: connection } = authenticator
+  const { settings, now, clients, proofs, store: connection } = authenticator
   return {
     config,
     formatError,
@@ -112,6 +119,8 @@ function createInternals(parts: InternalParts): ManagerInternals {
     },
     readReplica: () => connection?.readReplica() ?? null,
     readClient: (request) => clients.read({ request }),
+    hasProof: (request) => proofs.hasProof(toRequestView(request)),
+    createNonce: () => proofs.createNonce(),
     setDescribeUser: (describeUser) => users.register(describeUser),
     createToken: (type, claims, options) => maker.createTokenAsync(type, claims, options),
     verifyWithoutRevocation: (token, options = {}) => verifyWithoutRevocation(authenticator, token, options),

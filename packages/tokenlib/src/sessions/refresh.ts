@@ -4,7 +4,7 @@ import { RevokedTokenError, SubjectNotFoundError } from '../errors.js'
 import { kindOf, type OptionKinds, parseOptions } from '../options.js'
 import { settleQuietly } from '../runtime.js'
 import type { RequestToken } from '../http/read-token.js'
-import { type RequestSource, toRequestView } from '../http/request-source.js'
+import { requestKind, type RequestSource, toRequestView } from '../http/request-source.js'
 import { requireSessions, requireStore } from '../revocation/connect-store.js'
 import { CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
 import {
@@ -25,12 +25,15 @@ import { OWN } from '../tokens/token-sources.js'
 export interface RefreshOptions extends SessionClientOptions {
   /** Options of the access token alone. */
   readonly access?: CreateTokenOptions
+  /** The request that proves the key of a bound refresh token, if the token itself came another way. */
+  readonly proofOf?: RequestSource | undefined
 }
 
 const REFRESH_OPTIONS: OptionKinds<RefreshOptions> = {
   ...CLIENT_OPTIONS,
   // Checked when the token is created.
   access: kindOf('an object', () => true),
+  proofOf: requestKind,
 }
 
 /** The parts that sessions need. */
@@ -70,7 +73,7 @@ async function rotatePair(
   source: RequestSource | string,
   refreshOptions: RefreshOptions,
 ): Promise<RefreshedTokens> {
-  const { access, ...client } = parseOptions('sessions.refresh()', refreshOptions, REFRESH_OPTIONS)
+  const { access, proofOf, ...client } = parseOptions('sessions.refresh()', refreshOptions, REFRESH_OPTIONS)
   if (source === null) {
     throw new TypeError(
       'sessions.refresh() takes a request or a refresh token. If the last refresh returned refreshToken: null, keep using the previous token',
@@ -83,6 +86,7 @@ async function rotatePair(
   const policy = {
     ...compilePolicy({ type: 'refresh', issuer: [OWN] }, settings.reading.locations),
     isRotation: true,
+    proofOf,
   }
 
   const view = typeof source === 'string' ? undefined : toRequestView(source)
@@ -93,7 +97,7 @@ async function rotatePair(
 
   // Pages keep this value and may send it with any token of the session. With a new value, requests of every tab that read
   // the old one just before the refresh would be refused.
-  const { csrf, remember } = verified.claims
+  const { csrf, remember, cnf } = verified.claims
   const from = { ...(view && { request: view }), ...client }
   const findings = findingsOf(authenticator, token, view)
   const presented = findings.presented
@@ -108,7 +112,7 @@ async function rotatePair(
     if (await store.isRevoked(verified, { fromStore: true })) {
       throw new RevokedTokenError(verified.payload, verified.header)
     }
-    const session = { ...rotated, csrf, remember }
+    const session = { ...rotated, csrf, remember, cnf }
     const made =
       session.lineage === undefined
         ? await maker.signAccess(input, options, session)

@@ -1,5 +1,5 @@
 import type { LoginFailure } from '../events.js'
-import type { RequestSource } from '../http/request-source.js'
+import { requestKind, type RequestSource, toRequestView } from '../http/request-source.js'
 import {
   assertOptions,
   choice,
@@ -92,6 +92,11 @@ export interface OpenSessionOptions extends PairTokenOptions, SessionClientOptio
    * `refuse` rejects with `SessionLimitError`.
    */
   readonly whenFull?: WhenFull | undefined
+  /**
+   * Binds both tokens to the key that this request proves: with a DPoP proof, or by its client certificate. Rejects with
+   * `ProofRequiredError` if it proves none.
+   */
+  readonly proofOf?: RequestSource | undefined
 }
 
 const OPEN_OPTIONS: OptionKinds<Omit<OpenSessionOptions, keyof PairTokenOptions>> = {
@@ -99,6 +104,7 @@ const OPEN_OPTIONS: OptionKinds<Omit<OpenSessionOptions, keyof PairTokenOptions>
   remember: flag,
   maxSessions: count(1, MAX_SESSION_LIMIT),
   whenFull: choice(['endOldest', 'refuse']),
+  proofOf: requestKind,
 }
 
 async function openSession(
@@ -107,13 +113,18 @@ async function openSession(
   options: OpenSessionOptions,
 ): Promise<TokenPair> {
   assertOptions('sessions.open()', options, { ...TOKEN_OPTIONS, access: {}, refresh: {}, ...OPEN_OPTIONS })
-  const { request, ip, userAgent, remember, maxSessions, whenFull, ...givenOptions } = options
-  const own = { request, ip, userAgent, remember, maxSessions, whenFull }
+  const { request, ip, userAgent, remember, maxSessions, whenFull, proofOf, ...givenOptions } = options
+  const own = { request, ip, userAgent, remember, maxSessions, whenFull, proofOf }
   parseOptions('sessions.open()', own, OPEN_OPTIONS)
+  if (proofOf === undefined && authenticator.proofs.required !== null) {
+    throw new TypeError(
+      'sessions.open() needs proofOf: the manager refuses tokens that are not bound to a key',
+    )
+  }
   if (maxSessions === undefined && whenFull !== undefined) {
     throw new TypeError('whenFull needs maxSessions: without it there is no limit')
   }
-  const { emit, clients, store } = authenticator
+  const { emit, clients, store, proofs } = authenticator
   const sessions =
     maxSessions === undefined ? (store?.sessions ?? null) : requireSessions(store, 'maxSessions')
   const limit = maxSessions === undefined ? null : { max: maxSessions, whenFull: whenFull ?? 'endOldest' }
@@ -123,14 +134,16 @@ async function openSession(
   const { input: claims, options: tokenOptions } = await reportingRejection(authenticator, rejected, () =>
     users.describe({ input: given, options: givenOptions }, 'login'),
   )
-  const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember })
+  const cnf =
+    proofOf && (await reportingRejection(authenticator, rejected, () => proofs.bind(toRequestView(proofOf))))
+  const { endsAt, inputLength } = maker.planPair(claims, tokenOptions, { remember, cnf })
   // Before the session is opened, or it could end up without tokens. A login with a limit may also end another session,
   // which cannot be undone, so the signer has to work right now.
   await maker.assertSignerAvailable(limit === null ? undefined : inputLength)
   const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
   let pair: TokenPair
   try {
-    pair = await maker.signPair(claims, tokenOptions, { ...session, remember })
+    pair = await maker.signPair(claims, tokenOptions, { ...session, remember, cnf })
   } catch (error) {
     await sessions?.discard(session.sid, endsAt)
     throw error

@@ -32,7 +32,8 @@ export interface RefreshedTokens {
   readonly accessToken: string
   /** `null` if the client should keep the refresh token it sent. */
   readonly refreshToken: string | null
-  readonly tokenType: 'bearer'
+  /** The scheme of the access token: `DPoP` if it is bound to a key of the client. */
+  readonly tokenType: 'bearer' | 'DPoP'
 }
 
 /** An access and a refresh token of one login; both carry the same `sid`. */
@@ -187,11 +188,11 @@ export function createTokenMaker({ settings, store, now, emit, random }: TokenMa
       const [accessToken, refreshToken] = await Promise.all([sign(access), sign(refresh)])
       report(access)
       report(refresh)
-      return { accessToken, refreshToken, tokenType: 'bearer' }
+      return { accessToken, refreshToken, tokenType: toTokenType(session) }
     },
     async signAccess(input, { access, refresh: _refresh, ...shared }, session) {
       const accessToken = await signOne(prepare('access', input, mergeOptions(shared, access), session))
-      return { accessToken, refreshToken: null, tokenType: 'bearer' }
+      return { accessToken, refreshToken: null, tokenType: toTokenType(session) }
     },
     async assertSignerAvailable(length) {
       const signer = keys.signingKey(now())?.external
@@ -210,6 +211,10 @@ export function createTokenMaker({ settings, store, now, emit, random }: TokenMa
       }
     },
   }
+}
+
+function toTokenType({ cnf }: SessionClaims): RefreshedTokens['tokenType'] {
+  return cnf?.jkt === undefined ? 'bearer' : 'DPoP'
 }
 
 interface UnsignedToken {

@@ -14,7 +14,7 @@ import {
   reportRejection,
   verifyWithKeys,
 } from '../requests/authenticate.js'
-import { setMessageCheck } from '../requests/check-request.js'
+import { assertProofKind, setMessageCheck } from '../requests/check-request.js'
 import { observeCheck } from '../requests/observe-check.js'
 import {
   assertFresh,
@@ -37,7 +37,7 @@ import { type FollowedSession, followSession } from './followed-session.js'
 /** What a WebSocket handshake must bring. */
 export interface UpgradePolicy extends Pick<
   TokenPolicy,
-  'fresh' | 'scopes' | 'anyScope' | 'issuer' | 'skipRevocation'
+  'fresh' | 'scopes' | 'anyScope' | 'issuer' | 'skipRevocation' | 'proof'
 > {
   /** Default `access`. */
   readonly type?: 'access' | 'refresh'
@@ -94,6 +94,7 @@ export async function authenticateUpgrade(
 ): Promise<AuthenticatedUpgrade> {
   const { reading, sources } = authenticator.settings
   for (const name of demands.issuer ?? []) parseIssuer(sources.issuers, name)
+  assertProofKind(authenticator.proofs, demands)
   const sessions = until === 'session' ? requireSessions(authenticator.store, "until: 'session'") : null
   // The origin is checked instead of a CSRF value, which no browser could send here. The store has only our own sessions.
   const own = sessions === null ? {} : { issuer: [OWN] }
@@ -131,8 +132,8 @@ export async function authenticateUpgrade(
 
 // Another object with the same members: what is remembered for one is not found at the other.
 function copyView(view: RequestView): RequestView {
-  const { method, url, ip = null } = view
-  return { method, url, ip, header: (name) => view.header(name), body: () => view.body() }
+  const { method, url, ip = null, certificate = null } = view
+  return { method, url, ip, certificate, header: (name) => view.header(name), body: () => view.body() }
 }
 
 /** What is known of a handshake that was accepted. */

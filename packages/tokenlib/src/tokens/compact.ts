@@ -89,11 +89,15 @@ function decodeHeader(encoded: string): Record<string, unknown> {
   return header
 }
 
-/** The header in base64url, or `TokenDecodeError`; a `typ` must be one of `types`, in short form, but may be left out. */
-export function parseHeader(encoded: string, types: readonly string[]): JwsHeader {
+/**
+ * The header in base64url, or `TokenDecodeError`; a `typ` must be one of `types`, in short form, but may be left out.
+ * `allowed` is a member that only this kind of JWT may have.
+ */
+export function parseHeader(encoded: string, types: readonly string[], allowed?: 'jwk'): JwsHeader {
   const header = decodeHeader(encoded)
   for (const name of UNSUPPORTED_MEMBERS) {
-    if (Object.hasOwn(header, name)) throw new TokenDecodeError(`Unsupported "${name}" header`)
+    if (name !== allowed && Object.hasOwn(header, name))
+      throw new TokenDecodeError(`Unsupported "${name}" header`)
   }
   const { alg, kid, typ } = header
   if (typeof alg !== 'string') throw new TokenDecodeError('Token header has no "alg"')

@@ -4,6 +4,7 @@ import { type Duration, parseDuration, toEpochSeconds } from '../time.js'
 import { assertExtraClaims, assertSerializable, type ClaimsSchema } from './extra-claims.js'
 import { createId, createTimedId, type RandomBytes } from './ids.js'
 import {
+  type Confirmation,
   EMPTY_PROTOTYPE,
   isNonEmptyString,
   isStringOrList,
@@ -91,6 +92,8 @@ export interface CarriedClaims {
   /** Left out, each token gets a CSRF value of its own. */
   readonly csrf?: string | undefined
   readonly remember?: boolean | undefined
+  /** The key that every token of the session is bound to. */
+  readonly cnf?: Confirmation | undefined
 }
 
 /** The place of a refresh token in its session. */
@@ -157,6 +160,7 @@ export function createClaims(
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
   if (session?.remember !== undefined) claims['remember'] = session.remember
+  if (session?.cnf !== undefined) claims['cnf'] = session.cnf
   if (type === 'refresh' && session?.lineage !== undefined) {
     claims['gen'] = session.lineage.generation
     claims['par'] = session.lineage.parent

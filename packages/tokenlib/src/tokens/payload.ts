@@ -1,6 +1,5 @@
 import { type JsonValue, readJsonMembers } from '../encoding.js'
 import {
-  ProofRequiredError,
   TokenAudienceError,
   TokenDecodeError,
   TokenExpiredError,
@@ -43,6 +42,16 @@ export interface StandardClaims {
   readonly sat?: number
   /** Whether cookies of the session outlive the browser session; without it, the configuration decides. */
   readonly remember?: boolean
+  /** The key that the token is bound to: only who has that key can use the token. */
+  readonly cnf?: Confirmation
+}
+
+/** The key of a bound token (RFC 7800 §3.1). */
+export type Confirmation = {
+  /** The thumbprint of a DPoP key (RFC 9449 §6.1). */
+  readonly jkt?: string
+  /** The SHA-256 of a client certificate (RFC 8705 §3.1). */
+  readonly 'x5t#S256'?: string
 }
 
 /** Extra claims of a manager without a schema. */
@@ -85,10 +94,11 @@ const STANDARD_CLAIMS: Readonly<Record<keyof StandardClaims, true>> = {
   par: true,
   sat: true,
   remember: true,
+  cnf: true,
 }
 
-/** The names that cannot be extra claims; `cnf` would make a token that nobody accepts. */
-export const RESERVED_CLAIMS: ReadonlySet<string> = new Set([...Object.keys(STANDARD_CLAIMS), 'cnf'])
+/** The names that cannot be extra claims. */
+export const RESERVED_CLAIMS: ReadonlySet<string> = new Set(Object.keys(STANDARD_CLAIMS))
 
 /**
  * The prototype of claims: without members, so that an absent claim reads as `undefined`, whatever its name. V8 makes
@@ -187,14 +197,6 @@ export function assertClaims(claims: StandardClaims, rules: ClaimRules, now: num
   if (invalid === 'nbf' || invalid === 'iat') throw new TokenNotYetValidError(claims[invalid] as number)
   if (invalid === 'iss') throw new TokenIssuerError()
   throw new TokenAudienceError()
-}
-
-/**
- * Throws `ProofRequiredError` for a token that is bound to a key (RFC 7800 §3.1), whatever its `cnf` is: without a proof of
- * possession, anyone who has stolen the token could use it.
- */
-export function assertUnbound(claims: Readonly<Record<string, unknown>>): void {
-  if (claims['cnf'] !== undefined) throw new ProofRequiredError()
 }
 
 /** Whether `assertClaims` would pass; allocates nothing. */

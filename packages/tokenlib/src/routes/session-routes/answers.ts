@@ -50,6 +50,8 @@ export interface AnswerParts {
   readonly config: TokenConfig
   /** Epoch milliseconds. */
   readonly now: () => number
+  /** A nonce for the next DPoP proof; `null` if proofs need none. */
+  readonly createNonce: () => string | null
 }
 
 /** The session of an access token; `endsAt` is in epoch seconds, or `null` for never. */
@@ -94,7 +96,7 @@ export function isReadElsewhere(config: TokenConfig, type: TokenType): boolean {
 
 /** The answer with new tokens; those that do not go into cookies are in the body. */
 export function createTokenAnswer(
-  { config }: AnswerParts,
+  { config, createNonce }: AnswerParts,
   { accessToken, refreshToken }: RefreshedTokens,
   session: SessionAnswer,
   transport: Transport,
@@ -111,7 +113,10 @@ export function createTokenAnswer(
   } else if (refreshToken !== null) {
     members.refreshToken = refreshToken
   }
-  return withCookies(createJsonAnswer({ session, ...members }), withoutRepetition(cookies))
+  // RFC 9449 §8.2: the client refreshes its nonce along with its tokens.
+  const nonce = createNonce()
+  const headers = nonce === null ? {} : { 'dpop-nonce': nonce }
+  return withCookies(createJsonAnswer({ session, ...members }, { headers }), withoutRepetition(cookies))
 }
 
 /** The response with `Set-Cookie` values added, which no shared cache keeps then. */

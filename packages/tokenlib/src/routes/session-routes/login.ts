@@ -41,7 +41,8 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
       const others = replaced.filter((payload) => !counted.includes(payload))
       await endSessions(parts, counted, request)
       hasEndedCookies = counted.length > 0
-      const pairOptions = { ...readPairOptions(parts, body.remember), request }
+      const proof = internalsOf(tokens).hasProof(request) ? { proofOf: request } : {}
+      const pairOptions = { ...readPairOptions(parts, body.remember), ...proof, request }
       const answer = await openSession(parts, claims, pairOptions, async (pair) => {
         const created = createLoginAnswer(parts, pair, transport)
         await settle('success')

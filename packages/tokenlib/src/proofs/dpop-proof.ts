@@ -1,0 +1,101 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { hasNestedDuplicates, isJsonObject } from '../encoding.js'
+import { InvalidProofError, isConfigurationError, isTokenError } from '../errors.js'
+import { type BoundKey, readLowerSpelling } from '../tokens/algorithms.js'
+import { readKeyMismatch } from '../tokens/asymmetric.js'
+import { type CompactJws, decodePayload, findSigner, parseCompact, parseHeader } from '../tokens/compact.js'
+import { type Algorithm, assertJwkUse, deriveKid, type JwsHeader } from '../tokens/jose.js'
+import { isNonEmptyString, parseClaims } from '../tokens/payload.js'
+
+/** An algorithm for DPoP proofs, which are signed with a private key. */
+export type DpopAlgorithm = Exclude<Algorithm, `HS${string}`>
+
+/** What a proof says. Its signature is valid; everything else is still to be compared with the request. */
+export interface DpopProof {
+  /** The thumbprint of the key that signed it (RFC 7638). */
+  readonly jkt: string
+  readonly jti: string
+  readonly htm: string
+  readonly htu: string
+  /** Epoch seconds. */
+  readonly iat: number
+  /** The hash of the token that the proof comes with. */
+  readonly ath: string | undefined
+  readonly nonce: string | undefined
+}
+
+// A proof with an RSA key of 4096 bits has half of it.
+const MAX_PROOF_LENGTH = 4096
+const MAX_JTI_LENGTH = 256
+
+/** The proof in a `DPoP` header whose signature is valid (RFC 9449 §4.3, steps 2 to 7), or `InvalidProofError`. */
+export function parseDpopProof(text: string, algorithms: readonly DpopAlgorithm[]): DpopProof {
+  try {
+    const jws = parseCompact(text, MAX_PROOF_LENGTH)
+    const header = parseHeader(jws.header, ['dpop+jwt'], 'jwk')
+    const { alg, typ } = header
+    if (typ === undefined) throw invalid('has no "typ"')
+    if (!(algorithms as readonly string[]).includes(alg))
+      throw invalid(`must be signed with ${algorithms.join(', ')}`)
+    const key = importKey(header, alg as DpopAlgorithm)
+    findSigner([key], toLowS(alg, jws))
+    return { jkt: key.kid, ...parseProofClaims(jws) }
+  } catch (error) {
+    if (!isTokenError(error) || error.code === 'PROOF_INVALID') throw error
+    throw new InvalidProofError(error.message.replace(/^Token/, 'DPoP proof'))
+  }
+}
+
+function invalid(problem: string): InvalidProofError {
+  return new InvalidProofError(`DPoP proof ${problem}`)
+}
+
+// A proof is remembered by its id, not by its text, so both spellings of an ECDSA signature are one proof.
+function toLowS(alg: string, jws: CompactJws): CompactJws {
+  const signature = readLowerSpelling(alg, jws.signature)
+  return signature === null ? jws : { ...jws, signature }
+}
+
+// Private members of every key type (RFC 7518 §6).
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
+const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e'] as const
+// With an exponent as long as the modulus, one signature takes milliseconds to verify.
+const MAX_EXPONENT = 2n ** 32n
+
+function importKey({ jwk }: JwsHeader, algorithm: DpopAlgorithm): BoundKey {
+  if (!isJsonObject(jwk)) throw invalid('has no "jwk"')
+  if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(jwk, name)))
+    throw invalid('has a private or symmetric key in "jwk"')
+  let key
+  try {
+    assertJwkUse('jwk', jwk, algorithm, 'verify')
+    const members = PUBLIC_MEMBERS.map((name) => [name, jwk[name]])
+    key = createPublicKey({ key: Object.fromEntries(members) as JsonWebKey, format: 'jwk' })
+  } catch (error) {
+    throw invalid(isConfigurationError(error) ? 'has a "jwk" for another use' : 'has a malformed "jwk"')
+  }
+  const mismatch = readKeyMismatch(algorithm, key)
+  if (mismatch !== null) throw invalid(`${mismatch}, because its "alg" is ${algorithm}`)
+  if ((key.asymmetricKeyDetails?.publicExponent ?? 0n) > MAX_EXPONENT)
+    throw invalid('has an RSA exponent over 32 bits')
+  const kid = deriveKid(key)
+  return { algorithm, kid, ids: [kid], key }
+}
+
+function parseProofClaims(jws: CompactJws): Omit<DpopProof, 'jkt'> {
+  const text = decodePayload(jws)
+  const claims = parseClaims(text)
+  if (hasNestedDuplicates(text as string)) throw invalid('has a claim twice')
+  const { jti, htm, htu, iat, ath, nonce } = claims
+  if (!isNonEmptyString(jti) || jti.length > MAX_JTI_LENGTH) throw invalidClaim('jti')
+  if (!isNonEmptyString(htm)) throw invalidClaim('htm')
+  if (!isNonEmptyString(htu)) throw invalidClaim('htu')
+  if (typeof iat !== 'number' || !Number.isFinite(iat)) throw invalidClaim('iat')
+  if (ath !== undefined && typeof ath !== 'string') throw invalidClaim('ath')
+  if (nonce !== undefined && typeof nonce !== 'string') throw invalidClaim('nonce')
+  return { jti, htm, htu, iat, ath, nonce }
+}
+
+function invalidClaim(name: string): InvalidProofError {
+  return invalid(`has no valid "${name}"`)
+}

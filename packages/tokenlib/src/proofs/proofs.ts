@@ -1,0 +1,186 @@
+import { ConfigurationError, InvalidProofError, isTokenError, ProofRequiredError } from '../errors.js'
+import { isJsonObject } from '../encoding.js'
+import { DPOP_SCHEME, readBearer } from '../http/credentials.js'
+import type { ReadingRules, RequestToken } from '../http/read-token.js'
+import type { RequestView } from '../http/view.js'
+import type { StoreConnection } from '../revocation/connect-store.js'
+import type { Clock } from '../time.js'
+import type { DpopChallenge } from '../token-error.js'
+import type { Confirmation } from '../tokens/payload.js'
+import { type Certificates, createCertificates, type MtlsOptions } from './certificates.js'
+import { createDpop, type Dpop, type DpopOptions, toTokenHash } from './dpop.js'
+
+/** How a request proves that it has the key of its token. */
+export type ProofKind = 'dpop' | 'mtls'
+
+/** The kinds of proof that a manager can check. */
+export interface ProofOptions {
+  readonly dpop?: DpopOptions | undefined
+  readonly mtls?: MtlsOptions | undefined
+}
+
+/** Checks that requests have the keys of their tokens. */
+export interface Proofs {
+  /** Whether tokens with the scheme `DPoP` are read. */
+  readonly acceptsDpop: boolean
+  /** The kind that every route demands; `null` if bearer tokens are accepted too. */
+  readonly required: ProofKind | null
+  accepts(kind: ProofKind): boolean
+  /**
+   * Throws unless a token that is bound to a key came with a proof of it, and a token that must be bound is. Call the result
+   * once everything else about the request is checked: it uses the proof up.
+   */
+  check(token: PresentedToken, demanded: ProofKind | undefined): (() => Promise<void>) | null
+  /** Throws `ProofRequiredError` for a token that is bound to a key which this manager does not check. */
+  assertCheckable(cnf: unknown): void
+  /** The key that a request proves, for new tokens, or `ProofRequiredError`. Uses the proof up. */
+  bind(view: RequestView): Promise<Confirmation>
+  /** Whether a request tries to prove a key, or has to. */
+  hasProof(view: RequestView): boolean
+  /** A nonce for the next proof; `null` if proofs need none. */
+  createNonce(): string | null
+  /** Adds to a token error how the client has to prove its key. */
+  addChallenge(error: unknown, view: RequestView | null, demanded: ProofKind | undefined): void
+}
+
+/** A token, and the request that presents it. */
+export interface PresentedToken {
+  readonly token: string
+  readonly cnf: unknown
+  /** `null` for a token that came without a request. */
+  readonly view: RequestView | null
+  readonly location: RequestToken['location'] | null
+}
+
+/** What proofs are checked with. */
+export interface ProofParts extends ProofOptions {
+  readonly store: StoreConnection | null
+  readonly now: Clock
+  readonly reading: Pick<ReadingRules, 'headerKey' | 'maxLength'>
+}
+
+/** The checks that the options ask for. */
+export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: ProofParts): Proofs {
+  const dpop = dpopOptions === undefined ? null : createDpop(dpopOptions, store, now)
+  const certificates = mtls === undefined ? null : createCertificates(mtls)
+  if (dpop?.isRequired === true && certificates?.isRequired === true) {
+    throw new ConfigurationError('dpop and mtls cannot both be required: a token is bound to one key')
+  }
+  const required =
+    (dpop?.isRequired === true && 'dpop') || (certificates?.isRequired === true && 'mtls') || null
+
+  // RFC 9449 §7.1: only this scheme brings a bound token in a header.
+  const hasDpopScheme = (view: RequestView): boolean =>
+    readBearer(view.header(reading.headerKey), DPOP_SCHEME) !== null
+
+  // A key that this manager does not check must not count as proven.
+  const parseCheckable = (cnf: unknown): Confirmation => {
+    const confirmation = parseConfirmation(cnf)
+    const { jkt, 'x5t#S256': thumbprint } = confirmation
+    const isCheckable =
+      (jkt === undefined || dpop !== null) && (thumbprint === undefined || certificates !== null)
+    if (!isCheckable) throw new ProofRequiredError()
+    return confirmation
+  }
+
+  const assertMayBeUnbound = ({ view, location }: PresentedToken, demanded: ProofKind | undefined): void => {
+    if (demanded !== undefined)
+      throw new ProofRequiredError(`A token that is bound to a key is required (${demanded})`)
+    if (dpop !== null && view !== null && location === 'headers' && hasDpopScheme(view)) {
+      throw new InvalidProofError('Token is not bound to a key, so its scheme must not be DPoP')
+    }
+  }
+
+  const checkDpop = (checker: Dpop, jkt: string, presented: PresentedToken): (() => Promise<void>) => {
+    const { token, view, location } = presented
+    const proof = view && checker.readProof(view)
+    if (view === null || proof === null)
+      throw new ProofRequiredError('Token is bound to a key, and no DPoP proof came with it')
+    if (location === 'headers' && !hasDpopScheme(view)) throw new ProofRequiredError()
+    if (proof.jkt !== jkt) throw new InvalidProofError('DPoP proof was made with another key')
+    // A script cannot read a cookie that is HttpOnly, so it cannot hash the token in it.
+    const mayLack = location === 'cookies' && proof.ath === undefined
+    if (!mayLack && proof.ath !== toTokenHash(token))
+      throw new InvalidProofError('DPoP proof is for another token')
+    return proof.spend
+  }
+
+  const addChallenge: Proofs['addChallenge'] = (error, view, demanded = required ?? undefined) => {
+    if (dpop === null || !isTokenError(error)) return
+    const usesDpop = view !== null && view.header('dpop') !== null
+    const value: DpopChallenge = Object.freeze({
+      algorithms: dpop.algorithms,
+      isOnlyScheme: demanded === 'dpop' || usesDpop || error.code.startsWith('PROOF_'),
+      nonce: dpop.createNonce(),
+    })
+    // Reflect, because an assignment would throw where the application has frozen an error of its own.
+    Reflect.defineProperty(error, 'dpop', { value, configurable: true })
+  }
+
+  const bind = async (view: RequestView): Promise<Confirmation> => {
+    const proof = dpop?.readProof(view) ?? null
+    if (proof !== null) {
+      await proof.spend()
+      return { jkt: proof.jkt }
+    }
+    const thumbprint = required === 'dpop' ? null : (certificates?.readThumbprint(view) ?? null)
+    if (thumbprint !== null) return { 'x5t#S256': thumbprint }
+    throw new ProofRequiredError('The request proves no key that tokens can be bound to')
+  }
+
+  return {
+    acceptsDpop: dpop !== null,
+    required,
+    accepts: (kind) => (kind === 'dpop' ? dpop : certificates) !== null,
+    check(presented, demanded = required ?? undefined) {
+      if (presented.cnf === undefined) {
+        assertMayBeUnbound(presented, demanded)
+        return null
+      }
+      const { jkt, 'x5t#S256': thumbprint } = parseCheckable(presented.cnf)
+      const isDemanded = demanded === undefined || (demanded === 'dpop' ? jkt : thumbprint) !== undefined
+      if (!isDemanded) throw new ProofRequiredError()
+      if (thumbprint !== undefined) checkCertificate(certificates as Certificates, thumbprint, presented)
+      return jkt === undefined ? null : checkDpop(dpop as Dpop, jkt, presented)
+    },
+    assertCheckable(cnf) {
+      if (cnf !== undefined) parseCheckable(cnf)
+    },
+    async bind(view) {
+      try {
+        return await bind(view)
+      } catch (error) {
+        addChallenge(error, view, undefined)
+        throw error
+      }
+    },
+    hasProof(view) {
+      if (required !== null || (dpop !== null && view.header('dpop') !== null)) return true
+      return (certificates?.readThumbprint(view) ?? null) !== null
+    },
+    createNonce: () => dpop?.createNonce() ?? null,
+    addChallenge,
+  }
+}
+
+function checkCertificate(reader: Certificates, thumbprint: string, { view }: PresentedToken): void {
+  const found = view && reader.readThumbprint(view)
+  if (found === null)
+    throw new ProofRequiredError('Token is bound to a client certificate, and the request has none')
+  if (found !== thumbprint) {
+    throw new InvalidProofError('Token is bound to another client certificate')
+  }
+}
+
+const HASH = /^[\w-]{43}$/
+const CONFIRMATIONS: readonly string[] = ['jkt', 'x5t#S256'] satisfies readonly (keyof Confirmation)[]
+
+// RFC 7800 §3.1: a confirmation that nobody here understands must not pass for one that was checked.
+function parseConfirmation(cnf: unknown): Confirmation {
+  const entries = isJsonObject(cnf) ? Object.entries(cnf) : []
+  const isKnown = entries.every(
+    ([name, value]) => CONFIRMATIONS.includes(name) && typeof value === 'string' && HASH.test(value),
+  )
+  if (entries.length === 0 || !isKnown) throw new ProofRequiredError()
+  return cnf as Confirmation
+}
