@@ -53,6 +53,8 @@ export const NAVIGATION = [
       { text: 'Sessions', page: 'sessions' },
       { text: 'Rotation', page: 'rotation' },
       { text: 'Rotation compared', page: 'rotation-compared' },
+      { text: 'If a token is stolen', page: 'stolen-tokens' },
+      { text: 'Bound tokens', page: 'bound-tokens' },
       { text: 'Browser sessions', page: 'browser-sessions' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },

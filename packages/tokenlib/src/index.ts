@@ -41,8 +41,6 @@ export { type RequestView, setRequestIp } from './http/view.js'
 
 export type { Dependency, PayloadOf, TokenDependency } from './requests/dependencies.js'
 export { type FormatError, toErrorResponse } from './requests/error-response.js'
-export type { MtlsOptions } from './proofs/certificates.js'
-export type { DpopOptions } from './proofs/dpop.js'
 export type { TokenPolicy, TokenWithHeader } from './requests/policy.js'
 export {
   setAccessCookies,

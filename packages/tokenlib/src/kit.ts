@@ -57,7 +57,8 @@ export {
   unchecked,
   unknownName,
 } from './options.js'
-export type { ClientCertificate } from './proofs/certificates.js'
+export type { ClientCertificate, MtlsOptions } from './proofs/certificates.js'
+export type { DpopOptions } from './proofs/dpop.js'
 export type { DpopAlgorithm } from './proofs/dpop-proof.js'
 export type { PublicUrl } from './proofs/dpop-url.js'
 export type { ProofKind } from './proofs/proofs.js'

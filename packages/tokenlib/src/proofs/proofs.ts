@@ -35,7 +35,7 @@ export interface Proofs {
   assertCheckable(cnf: unknown): void
   /** The key that a request proves, for new tokens, or `ProofRequiredError`. Uses the proof up. */
   bind(view: RequestView): Promise<Confirmation>
-  /** Whether a request tries to prove a key, or has to. */
+  /** Whether a request proves a key. Throws if its proof is invalid, or is missing where every route demands one. */
   hasProof(view: RequestView): boolean
   /** A nonce for the next proof; `null` if proofs need none. */
   createNonce(): string | null
@@ -117,15 +117,24 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     Reflect.defineProperty(error, 'dpop', { value, configurable: true })
   }
 
+  const readThumbprint = (view: RequestView): string | null =>
+    required === 'dpop' ? null : (certificates?.readThumbprint(view) ?? null)
+
+  const hasProof = (view: RequestView): boolean => {
+    if ((dpop?.readProof(view) ?? null) !== null || readThumbprint(view) !== null) return true
+    if (required === null) return false
+    throw noProof()
+  }
+
   const bind = async (view: RequestView): Promise<Confirmation> => {
     const proof = dpop?.readProof(view) ?? null
     if (proof !== null) {
       await proof.spend()
       return { jkt: proof.jkt }
     }
-    const thumbprint = required === 'dpop' ? null : (certificates?.readThumbprint(view) ?? null)
+    const thumbprint = readThumbprint(view)
     if (thumbprint !== null) return { 'x5t#S256': thumbprint }
-    throw new ProofRequiredError('The request proves no key that tokens can be bound to')
+    throw noProof()
   }
 
   return {
@@ -155,8 +164,12 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
       }
     },
     hasProof(view) {
-      if (required !== null || (dpop !== null && view.header('dpop') !== null)) return true
-      return (certificates?.readThumbprint(view) ?? null) !== null
+      try {
+        return hasProof(view)
+      } catch (error) {
+        addChallenge(error, view, undefined)
+        throw error
+      }
     },
     createNonce: () => dpop?.createNonce() ?? null,
     addChallenge,
@@ -170,6 +183,10 @@ function checkCertificate(reader: Certificates, thumbprint: string, { view }: Pr
   if (found !== thumbprint) {
     throw new InvalidProofError('Token is bound to another client certificate')
   }
+}
+
+function noProof(): ProofRequiredError {
+  return new ProofRequiredError('The request proves no key that tokens can be bound to')
 }
 
 const HASH = /^[\w-]{43}$/

@@ -38,7 +38,10 @@ export interface ManagerInternals<Payload = TokenPayload> {
   readReplica(): ReplicaState | null
   /** Where a request comes from: the address as `clientIp` reads it, and the user agent. */
   readClient(request: RequestSource): SessionClient
-  /** Whether a request proves a key that new tokens can be bound to, or has to. */
+  /**
+   * Whether a request proves a key that new tokens can be bound to. Throws if its proof is invalid, or is missing where every
+   * route demands one.
+   */
   hasProof(request: RequestSource): boolean
   /** A nonce for the next DPoP proof of a client; `null` if proofs need none. */
   createNonce(): string | null

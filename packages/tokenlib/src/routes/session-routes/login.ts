@@ -29,6 +29,8 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
   assertOwnPage(config, request)
   const { credentials, ...body } = await parseLoginBody(request, config)
   const transport = parseTransport(config, body)
+  // First: a client that has no nonce yet repeats the request, and the rate limiter counts attempts.
+  const proof = internalsOf(tokens).hasProof(request) ? { proofOf: request } : {}
   const given = { route: 'login', credentials, request, sub: null } as const
   let hasEndedCookies = false
   try {
@@ -41,7 +43,6 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
       const others = replaced.filter((payload) => !counted.includes(payload))
       await endSessions(parts, counted, request)
       hasEndedCookies = counted.length > 0
-      const proof = internalsOf(tokens).hasProof(request) ? { proofOf: request } : {}
       const pairOptions = { ...readPairOptions(parts, body.remember), ...proof, request }
       const answer = await openSession(parts, claims, pairOptions, async (pair) => {
         const created = createLoginAnswer(parts, pair, transport)
