@@ -1,6 +1,7 @@
 import { describeBodies } from './matrix/describe-bodies.js'
 import { describeCookies } from './matrix/describe-cookies.js'
 import { describeErrors } from './matrix/describe-errors.js'
+import { describeProofs } from './matrix/describe-proofs.js'
 import { describeRoutes } from './matrix/describe-routes.js'
 import { describeTenants } from './matrix/describe-tenants.js'
 import { ELYSIA } from './matrix/elysia.js'
@@ -18,3 +19,4 @@ describeErrors(FRAMEWORKS)
 describeBodies(FRAMEWORKS)
 describeCookies(FRAMEWORKS)
 describeTenants(FRAMEWORKS)
+describeProofs(FRAMEWORKS)

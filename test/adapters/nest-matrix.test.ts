@@ -1,6 +1,7 @@
 import { describeBodies } from './matrix/describe-bodies.js'
 import { describeCookies } from './matrix/describe-cookies.js'
 import { describeErrors } from './matrix/describe-errors.js'
+import { describeProofs } from './matrix/describe-proofs.js'
 import { describeRoutes } from './matrix/describe-routes.js'
 import { describeTenants } from './matrix/describe-tenants.js'
 import { NEST } from './matrix/nest.js'
@@ -10,3 +11,4 @@ describeErrors(NEST)
 describeBodies(NEST)
 describeCookies(NEST)
 describeTenants(NEST)
+describeProofs(NEST)
