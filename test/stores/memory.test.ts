@@ -16,6 +16,7 @@ storeContract(
     isShared: false,
     checksSynchronously: true,
     limitsSessions: true,
+    spends: true,
     isReplicable: true,
     async count(place) {
       const store = stores.get(place)

@@ -13,6 +13,7 @@ import {
 import { restoreAfterLossContract, restoreContract } from './restore-contract.js'
 import { presentContract, rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
+import { noSpendContract, spendContract } from './spend-contract.js'
 import { type StoreTests, type StoreUnderTest, withFixture } from './store-fixture.js'
 import { watermarkContract, wrongClockContract } from './watermark-contract.js'
 
@@ -39,6 +40,10 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
     if (kind.limitsSessions !== true) return noLimitContract(tests)
     limitContract(tests)
     limitRaceContract(tests)
+  })
+  runner.describe(`${name}: spent ids`, () => {
+    if (kind.spends === true) spendContract(tests)
+    else noSpendContract(tests)
   })
   runner.describe(`${name}: rotation`, () => rotationContract(tests))
   runner.describe(`${name}: presentation`, () => presentContract(tests))

@@ -29,6 +29,8 @@ export interface StoreUnderTest {
   readonly checksSynchronously?: boolean
   /** Whether the store has `sessions.openLimited`. */
   readonly limitsSessions?: boolean
+  /** Whether the store has `spend`. */
+  readonly spends?: boolean
   /** Destroys the data behind the back of its stores, as an operator's mistake would. */
   wipe?(place: string): Promise<void>
   /** How many revocations and sessions are kept, for a store that drops them by the clock that was passed in. */

@@ -119,6 +119,7 @@ export {
   toRotation,
 } from './revocation/rotation.js'
 export { type ReadClientIp, type SessionClientOptions } from './revocation/session-client.js'
+export { assertSpendable } from './revocation/spent-ids.js'
 export {
   assertSessionLimit,
   decideOpening,

@@ -38,7 +38,7 @@ export interface TokenCheck {
 
 /** A call of the store that is about to start. */
 export interface StoreCall {
-  /** `prepare`, `lookup`, `revoke`, `open`, `rotate`, `present`, `list` or `get`. */
+  /** `prepare`, `lookup`, `revoke`, `open`, `rotate`, `present`, `list`, `get` or `spend`. */
   readonly operation: string
   /** The `system` of the store, such as `redis`; `null` for a store that does not say. */
   readonly system: string | null

@@ -9,6 +9,7 @@ import {
   type TokenLookup,
 } from './revocation.js'
 import { createRevoker, type Revoker, toName } from './revoker.js'
+import { assertSpendable, parseSpent } from './spent-ids.js'
 import { assertStore, readIsRevokedNow, type ReplicaState, type RevocationStore } from './store.js'
 import { type AnswerOptions, createStoreClient, type StoreClientOptions } from './store-client.js'
 import { createStoredSessions, type SessionRules, type StoredSessions } from './stored-sessions.js'
@@ -22,6 +23,13 @@ export interface StoreConnection {
   /** Whether one of the keys is revoked, whatever its moment; `RevocationUnavailableError` when the store cannot tell. */
   isListed(keys: readonly RevocationKey[], options?: AnswerOptions): Promise<boolean>
   readonly revoker: Revoker
+  /** Whether the store can use ids up. */
+  readonly canSpend: boolean
+  /**
+   * Uses an id up: `true` for the first call of any process, `false` until `keepMs` have passed by the store's clock.
+   * `RevocationUnavailableError` when the store cannot tell: the id may be spent then.
+   */
+  spend(id: string, keepMs: number): Promise<boolean>
   /** `null` if the store keeps none. */
   readonly sessions: StoredSessions | null
   /** Resolves once the store is prepared. Waits a few seconds for it, then rejects with the reason. */
@@ -117,6 +125,13 @@ export function connectStore(store: RevocationStore, rules: ConnectionRules): St
     isListed: async (keys, options) =>
       deferred.isRevoked(keys, 0) || isRevokedBy(await client.lookup(keys, 0, options), 0),
     revoker,
+    canSpend: typeof store.spend === 'function',
+    async spend(id, keepMs) {
+      // Here as well: an error of the store would pass for an outage.
+      assertSpendable(id, keepMs)
+      if (typeof store.spend !== 'function') missing('Detecting replays', 'a store with spend()')
+      return client.call('spend', async (target) => parseSpent(await target.spend?.(id, keepMs)))
+    },
     sessions: store.sessions === undefined ? null : createStoredSessions(client, rules, revoker, store),
     async ready() {
       await client.ready()

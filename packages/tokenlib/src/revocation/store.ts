@@ -171,7 +171,18 @@ export interface RevocationStore {
   readVersion?(): string
   /** What is known of the copy in this process, if the store has one. */
   readonly replica?: Replica
-  /** Drops entries and sessions whose `until` has passed, at most `limit` of each; returns how many went. */
+  /**
+   * Uses an id up: `true` for the first call, `false` for every later one, in any process, until `keepMs` have passed by the
+   * store's clock. Atomic. After that, the id can be spent again. Such ids are no revocations: they are not in the feed, and
+   * replicas do not copy them. If the store loses its data, the ids are forgotten, and nothing else happens.
+   *
+   * Throws `TypeError` for what `assertSpendable` refuses. A manager whose store lacks this cannot detect replays.
+   */
+  spend?(id: string, keepMs: number): Promise<boolean>
+  /**
+   * Drops entries and sessions whose `until` has passed, and spent ids that have expired, at most `limit` of each; returns
+   * how many went.
+   */
   prune(limit: number): Promise<number>
   /** Without them, sessions are not kept: pairs are issued, but cannot be rotated or listed. */
   readonly sessions?: SessionStore
@@ -192,6 +203,7 @@ const STORE_MEMBERS: Readonly<Record<keyof RevocationStore, boolean>> = {
   watch: false,
   readVersion: false,
   replica: false,
+  spend: false,
   prune: true,
   close: true,
   sessions: false,

@@ -8,6 +8,7 @@ import { type Clock, createCautiousClock, schedulerOf, systemClock } from '../ti
 import { createLocalStore, type Rows } from './local-store.js'
 import { createRevocationCopy, type Source } from './memory/revocations.js'
 import { createMemorySessions } from './memory/sessions.js'
+import { createSpentIds } from './memory/spent.js'
 import { createListeners, runWithPauses, toPage, toResetPage } from './store-parts.js'
 
 /** How a memory store behaves. */
@@ -42,6 +43,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
   const history = createHistory((place, most) => revocations.read(place, most))
   const { find, assertOpen } = revocations
   const sessions = createMemorySessions(find, clock, pruneClock)
+  const spent = createSpentIds(pruneClock)
   const listeners = createListeners<[]>()
   const rows: Rows & { now: number; longestLifetime: number } = {
     ...sessions,
@@ -99,13 +101,21 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationS
         scheduler,
       ),
     watch: listeners.add,
+    async spend(id, keepMs) {
+      assertOpen()
+      return spent.spend(id, keepMs)
+    },
     async prune(limit) {
-      const dropped = await runWithPauses(revocations.prune(limit), scheduler)
-      return dropped + (await runWithPauses(sessions.prune(limit), scheduler))
+      let dropped = 0
+      for (const part of [revocations, sessions, spent]) {
+        dropped += await runWithPauses(part.prune(limit), scheduler)
+      }
+      return dropped
     },
     async close() {
       revocations.close()
       sessions.clear()
+      spent.clear()
       history.clear()
     },
   })
