@@ -24,6 +24,7 @@ const CLIENTS = {
         isShared: false,
         checksSynchronously: true,
         limitsSessions: true,
+        spends: true,
       },
       runner,
     ),
@@ -112,14 +113,16 @@ function declareSqlite(name, openDatabase, runner) {
       isShared: true,
       checksSynchronously: true,
       limitsSessions: true,
+      spends: true,
       isReplicable: true,
       async wipe(place) {
         const database = open(place)
-        for (const table of ['meta', 'revocations', 'sessions'])
+        for (const table of ['meta', 'revocations', 'sessions', 'spent'])
           database.exec(`DELETE FROM tokenlib_${table}`)
       },
       async count(place) {
-        const select = 'SELECT 1 FROM tokenlib_revocations UNION ALL SELECT 1 FROM tokenlib_sessions'
+        const select =
+          'SELECT 1 FROM tokenlib_revocations UNION ALL SELECT 1 FROM tokenlib_sessions UNION ALL SELECT 1 FROM tokenlib_spent'
         return open(place).prepare(select).all().length
       },
     },
@@ -140,6 +143,7 @@ function declareRedis(name, client, run, close, runner) {
       open: (namespace, clock) => createRedisStore(client, { namespace, clock }),
       isShared: true,
       limitsSessions: true,
+      spends: true,
       isReplicable: true,
       wipe,
       remove: wipe,
@@ -158,16 +162,18 @@ async function declarePostgres(name, client, query, end, runner) {
         createPostgresStore(client, { namespace, clock, onWarning: () => undefined }),
       isShared: true,
       limitsSessions: true,
+      spends: true,
       isReplicable: true,
       async wipe(place) {
-        for (const table of ['heads', 'revocations', 'sessions']) {
+        for (const table of ['heads', 'revocations', 'sessions', 'spent']) {
           await query(`delete from tokenlib_${table} where namespace = $1`, [place])
         }
       },
       async count(place) {
         const [row] = await query(
           `select (select count(*) from tokenlib_revocations where namespace = $1 and kind <> 'epoch') +
-            (select count(*) from tokenlib_sessions where namespace = $1) as kept`,
+            (select count(*) from tokenlib_sessions where namespace = $1) +
+            (select count(*) from tokenlib_spent where namespace = $1) as kept`,
           [place],
         )
         return Number(row.kept)

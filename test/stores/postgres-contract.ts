@@ -54,16 +54,18 @@ export function describePostgres(
           }),
         isShared: true,
         limitsSessions: true,
+        spends: true,
         isReplicable: connection.canWatch ?? true,
         async wipe(place) {
-          for (const table of ['heads', 'revocations', 'sessions']) {
+          for (const table of ['heads', 'revocations', 'sessions', 'spent']) {
             await admin.query(`delete from tokenlib_${table} where namespace = $1`, [place])
           }
         },
         async count(place) {
           const { rows } = await admin.query<{ kept: string }>(
             `select (select count(*) from tokenlib_revocations where namespace = $1 and kind not in ('epoch', 'turn')) +
-              (select count(*) from tokenlib_sessions where namespace = $1) as kept`,
+              (select count(*) from tokenlib_sessions where namespace = $1) +
+              (select count(*) from tokenlib_spent where namespace = $1) as kept`,
             [place],
           )
           return Number(rows[0]?.kept)

@@ -88,16 +88,38 @@ describeWithPostgres('the tables of the PostgreSQL store', (url) => {
     })
   })
 
+  // As the release before has made them: the same version, which both releases can use.
+  test('of version 1 that know no spent ids are refused until they are migrated, and keep what they have', async () => {
+    const before = createPostgresStore(pool, { prefix })
+    await before.migrate()
+    await before.prepare(NEEDS)
+    await before.revoke([ENTRY])
+    await pool.query(`drop table ${prefix}spent`)
+    const store = createPostgresStore(pool, { prefix })
+    await expect(store.prepare(NEEDS)).rejects.toMatchObject({
+      ...WRONG,
+      message: expect.stringMatching(/spent.*migrate\(\).*migrationSql\(\)/) as string,
+    })
+    await Promise.all([store.migrate(), store.migrate(), before.migrate()])
+    await store.prepare(NEEDS)
+    expect(await store.lookup([KEY])).toEqual([FOREVER])
+    expect(await store.spend?.('a', 1000)).toBe(true)
+    expect(await store.spend?.('a', 1000)).toBe(false)
+    const { rows } = await pool.query<{ version: number }>(`select version from ${prefix}version`)
+    expect(rows).toEqual([{ version: 1 }])
+  })
+
   // Any other index that begins with the namespace would be taken where there are no statistics.
   test('have no index but the primary keys that begins with the namespace', async () => {
     await pool.query(migrationSql({ prefix }))
     const { rows } = await pool.query<{ index: string }>(
       `select regexp_replace(indexdef, '^.* USING btree ', '') as index from pg_indexes
-      where tablename in ($1, $2) order by 1`,
-      [`${prefix}revocations`, `${prefix}sessions`],
+      where tablename in ($1, $2, $3) order by 1`,
+      [`${prefix}revocations`, `${prefix}sessions`, `${prefix}spent`],
     )
-    expect(rows).toHaveLength(7)
+    expect(rows).toHaveLength(9)
     expect(rows.map(({ index }) => index).filter((index) => index.startsWith('(namespace'))).toEqual([
+      '(namespace, id)',
       '(namespace, kind, id)',
       '(namespace, sid)',
     ])
@@ -181,7 +203,7 @@ describeWithPostgres('a role of the application', (url) => {
     await pool.end()
   })
 
-  test('needs no more than the four tables, and is told so', async () => {
+  test('needs no more than the five tables, and is told so', async () => {
     const limited = new pg.Pool({ connectionString: url, options: `-c role=${role}` }).on(
       'error',
       () => undefined,
@@ -194,11 +216,17 @@ describeWithPostgres('a role of the application', (url) => {
     const tables = ['heads', 'revocations', 'sessions'].map((name) => `tokenlib_${name}`).join()
     await pool.query(`grant select, insert, update, delete on ${tables} to ${role}`)
     await pool.query(`grant select on tokenlib_version to ${role}`)
+    await expect(store.prepare(NEEDS)).rejects.toMatchObject({
+      ...WRONG,
+      message: expect.stringContaining('tokenlib_spent') as string,
+    })
+    await pool.query(`grant select, insert, update, delete on tokenlib_spent to ${role}`)
     await store.prepare(NEEDS)
+    expect(await store.spend?.('a', 1)).toBe(true)
     const { position } = await store.revoke([ENTRY])
     expect(await store.lookup([KEY])).toEqual([FOREVER])
     expect((await store.feed(position, { waitMs: 0 })).reset).toBe(false)
-    expect(await store.prune(10)).toBe(0)
+    await expect.poll(() => store.prune(10)).toBe(1)
     await limited.end()
   })
 })

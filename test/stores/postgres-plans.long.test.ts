@@ -54,12 +54,17 @@ describeWithPostgres('the plans of the PostgreSQL store', (url) => {
         ${FOREVER}, ${FOREVER}, 2, 'parent', $4::bigint from generate_series(1, $2::bigint) n`,
       [namespace, count, toTimedId(startedAt, '').slice(0, 8), startedAt],
     )
+    await admin.query(
+      `insert into ${prefix}spent (namespace, id, until)
+      select $1, 'id-' || n, ${FOREVER} from generate_series(1, $2::bigint) n`,
+      [namespace, count],
+    )
     await admin.query(`update ${prefix}heads set changes = $2 where namespace = $1`, [namespace, count])
   }
 
   const setUp = async (prefix: string, isAnalyzed: boolean): Promise<void> => {
     await createPostgresStore(admin, { prefix }).migrate()
-    for (const table of ['heads', 'revocations', 'sessions']) {
+    for (const table of ['heads', 'revocations', 'sessions', 'spent']) {
       await admin.query(`alter table ${prefix}${table} set (autovacuum_enabled = false)`)
     }
     for (const namespace of ['large', 'zz-grown']) {
@@ -192,6 +197,16 @@ describeWithPostgres('the plans of the PostgreSQL store', (url) => {
         const rows = await visited(() => store.feed(`${epoch}:${timeline}:${change}`, { waitMs: 0 }))
         expect(rows).toBeLessThan(most + FEW)
       }
+    })
+
+    test('spending an id reads a row', async () => {
+      const ids = ['id-7', 'id-7', 'new', 'new']
+      const answers: (boolean | undefined)[] = []
+      const rows = await visited(async () => {
+        for (const id of ids) answers.push(await store.spend?.(id, HOUR))
+      })
+      expect(answers).toEqual([false, false, true, false])
+      expect(rows).toBeLessThan(FEW)
     })
 
     test('dropping what has ended reads no rows that have not', async () => {

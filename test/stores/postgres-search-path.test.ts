@@ -12,7 +12,7 @@ const REVOKE_ALL = { ...ALL, notBefore: 0, until: 0 }
 const RULES = { graceMs: 0, idleMs: FOREVER, ip: null, userAgent: null }
 const LIST = { limit: 10, before: null, idleMs: FOREVER }
 const LOGIN = { user: 'ada', expiresAt: FOREVER, until: FOREVER, ip: null, userAgent: null }
-const TABLES = ['version', 'heads', 'revocations', 'sessions'].map((name) => `tokenlib_${name}`)
+const TABLES = ['version', 'heads', 'revocations', 'sessions', 'spent'].map((name) => `tokenlib_${name}`)
 
 let nonces = 0
 const login = () => ({ ...LOGIN, nonce: String(++nonces).padStart(14, 'n') })

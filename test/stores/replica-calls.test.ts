@@ -276,3 +276,35 @@ describe('a login with a limit', () => {
     expect(replica.isRevokedNow?.([{ kind: 'session', id: sid }], 1)).toBe(true)
   })
 })
+
+describe('spending an id', () => {
+  test('asks the store once, also where the replica is stale', async () => {
+    const { clock, inner, faulty, open } = createWorld()
+    const replica = await open({ bound: '100ms' })
+    let calls = 0
+    const { spend } = faulty.store
+    expect(spend).toBe(inner.spend)
+    expect(await replica.spend?.('a', HOUR)).toBe(true)
+    expect(await inner.spend?.('a', HOUR)).toBe(false)
+    Object.assign(faulty.store, {
+      spend: (...given: Parameters<NonNullable<typeof spend>>) => (calls++, inner.spend?.(...given)),
+    })
+    faulty.onFeed = down
+    await clock.advance('1s')
+    expect(replica.replica?.readState().isFresh).toBe(false)
+    expect([await replica.spend?.('b', HOUR), await replica.spend?.('b', HOUR)]).toEqual([true, false])
+    expect(calls).toBe(2)
+  })
+
+  test('rejects while the store is down, however fresh the replica is', async () => {
+    const { faulty, open } = createWorld()
+    const replica = await open({ bound: '1m' })
+    Object.assign(faulty.store, { spend: down })
+    await expect(replica.spend?.('a', HOUR)).rejects.toThrow('down')
+  })
+
+  test('is not possible where the store cannot', async () => {
+    const { spend: _, ...store } = createWorld().inner
+    expect('spend' in replicate(store)).toBe(false)
+  })
+})

@@ -32,6 +32,7 @@ storeContract(
     isShared: false,
     checksSynchronously: true,
     limitsSessions: true,
+    spends: true,
     isReplicable: true,
   },
   { afterAll, beforeAll, describe, test },

@@ -112,6 +112,7 @@ describe('a check that cannot know', () => {
     await rejects(store.feed(null, { waitMs: 0 }), GONE)
     await rejects(store.sessions!.list('ada', LIST), GONE)
     await rejects(store.sessions!.open({ ...SESSION, nonce: 'AAAAAAAAAAAAAA' }), GONE)
+    await rejects(store.spend!('a', 1000), GONE)
   })
 
   test('refuses when the file was removed, also to a reader that waits', async () => {

@@ -36,6 +36,7 @@ describe('a SQLite store', () => {
     await rejects(store.revoke([token('a')]), /prepare/)
     await rejects(store.feed(null, { waitMs: 0 }), /prepare/)
     await rejects(store.prune(1), /prepare/)
+    await rejects(store.spend!('a', 1), /prepare/)
     await rejects(store.sessions!.list('ada', LIST), /prepare/)
   })
 
@@ -82,6 +83,21 @@ describe('a SQLite store', () => {
       prepare: (sql) => database.prepare(sql.replace('journal_mode = WAL', 'journal_mode = TRUNCATE')),
     }
     await rejects(prepare(stubborn), CONFIGURATION)
+  })
+
+  // As the release before has made them: the same version, which both releases can use.
+  test('adds what tables of version 1 lack, and keeps what they have', async () => {
+    const before = await folder.openStore('upgrade.db')
+    await before.revoke([token('a')])
+    const database = folder.open('upgrade.db')
+    database.exec('DROP TABLE tokenlib_spent')
+    const store = await folder.openStore('upgrade.db')
+    deepEqual(isRevoked(store, 'a'), [true])
+    equal(await store.spend?.('a', HOUR), true)
+    equal(await store.spend?.('a', HOUR), false)
+    equal(await before.spend?.('a', HOUR), false)
+    const { version } = database.prepare('SELECT version FROM tokenlib_meta').get() as { version: number }
+    equal(version, 1)
   })
 
   test('refuses tables of another version', async () => {

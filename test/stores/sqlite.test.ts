@@ -14,16 +14,16 @@ for (const [name, openDatabase] of Object.entries(CLIENTS)) {
       isShared: true,
       checksSynchronously: true,
       limitsSessions: true,
+      spends: true,
       isReplicable: true,
       async wipe(place) {
         const other = folder.open(place)
-        for (const table of ['meta', 'revocations', 'sessions']) other.exec(`DELETE FROM tokenlib_${table}`)
+        for (const table of ['meta', 'revocations', 'sessions', 'spent'])
+          other.exec(`DELETE FROM tokenlib_${table}`)
       },
       async count(place) {
-        const rows = folder
-          .open(place)
-          .prepare('SELECT 1 FROM tokenlib_revocations UNION ALL SELECT 1 FROM tokenlib_sessions')
-        return rows.all().length
+        const tables = ['revocations', 'sessions', 'spent'].map((name) => `SELECT 1 FROM tokenlib_${name}`)
+        return folder.open(place).prepare(tables.join(' UNION ALL ')).all().length
       },
     },
     { afterAll, beforeAll, describe, test },

@@ -81,6 +81,18 @@ export function spendContract({ test, isShared, canCount }: StoreTests): void {
 
   if (!canCount) return
 
+  test('of many at the same time, one spends an id that has expired and is still kept', async (fixture) => {
+    const { store, another, advance } = fixture
+    const stores = isShared ? [store, await another()] : [store]
+    for (let round = 0; round < 5; round++) {
+      const calls = Array.from({ length: 50 }, (_, at) =>
+        spend(stores[at % stores.length] ?? store, 'again', 1000),
+      )
+      equal((await Promise.all(calls)).filter(Boolean).length, 1)
+      advance(1000)
+    }
+  })
+
   test('an id is spent until its time has passed, and asking does not prolong it', async (fixture) => {
     const { store, advance } = fixture
     equal(await spend(store, 'a', 1000), true)

@@ -24,7 +24,7 @@ describeWithPostgres('doctor and a PostgreSQL server', (url) => {
   })
   afterEach(async () => {
     await pool.query(
-      'drop table if exists tokenlib_version, tokenlib_heads, tokenlib_revocations, tokenlib_sessions',
+      'drop table if exists tokenlib_version, tokenlib_heads, tokenlib_revocations, tokenlib_sessions, tokenlib_spent',
     )
   })
   afterAll(() => pool.end())
@@ -47,7 +47,7 @@ describeWithPostgres('doctor and a PostgreSQL server', (url) => {
   }
 
   const GRANTS = [
-    'grant select, insert, update, delete on tokenlib_heads, tokenlib_revocations, tokenlib_sessions to ROLE',
+    'grant select, insert, update, delete on tokenlib_heads, tokenlib_revocations, tokenlib_sessions, tokenlib_spent to ROLE',
     'grant select on tokenlib_version to ROLE',
   ]
 
@@ -145,7 +145,9 @@ describeWithPostgres('doctor and a PostgreSQL server', (url) => {
   })
 
   test('tables of an older version, and no tables at all, are errors that say how to migrate', async () => {
-    await pool.query('drop table tokenlib_version, tokenlib_heads, tokenlib_revocations, tokenlib_sessions')
+    await pool.query(
+      'drop table tokenlib_version, tokenlib_heads, tokenlib_revocations, tokenlib_sessions, tokenlib_spent',
+    )
     const { find, exitCode } = await check()
     expect(find('postgres-tables')).toMatchObject({ level: 'error' })
     expect(exitCode).toBe(1)

@@ -96,8 +96,8 @@ export class OtherObject {
   }
 }
 
-const COUNT =
-  'SELECT (SELECT count(*) FROM tokenlib_revocations) + (SELECT count(*) FROM tokenlib_sessions) AS rows'
+const COUNT = `SELECT (SELECT count(*) FROM tokenlib_revocations) + (SELECT count(*) FROM tokenlib_sessions) +
+  (SELECT count(*) FROM tokenlib_spent) AS rows`
 
 async function cause(name: string, accident: string): Promise<unknown> {
   const stub = env.TEST_STORE.get(env.TEST_STORE.idFromName(name))
@@ -119,6 +119,7 @@ storeContract(
     },
     isShared: true,
     limitsSessions: true,
+    spends: true,
     wipe: async (place) => void (await cause(place, '/wipe')),
     async count(place) {
       const [row] = (await cause(place, `/?sql=${encodeURIComponent(COUNT)}`)) as [{ rows: number }]

@@ -104,7 +104,7 @@ const checkTables: Check<PostgresFacts> = ({ tables, tablesVersion, neededVersio
   })
 }
 
-const TABLE_NAMES: readonly TableName[] = ['version', 'heads', 'revocations', 'sessions']
+const TABLE_NAMES: readonly TableName[] = ['version', 'heads', 'revocations', 'sessions', 'spent']
 
 // How PostgreSQL prints each index, and how to create it.
 const INDEXES: readonly { readonly table: TableName; readonly printed: string; readonly columns: string }[] =
@@ -121,6 +121,8 @@ const INDEXES: readonly { readonly table: TableName; readonly printed: string; r
     },
     { table: 'sessions', printed: "(('start '", columns: "(('start ' || namespace), started_at)" },
     { table: 'sessions', printed: "(('until '", columns: "(('until ' || namespace), until)" },
+    { table: 'spent', printed: '(namespace, id)', columns: '' },
+    { table: 'spent', printed: "(('until '", columns: "(('until ' || namespace), until)" },
   ]
 
 const checkIndexes: Check<PostgresFacts> = ({ indexes, tables, tablesVersion, neededVersion }) => {

@@ -62,7 +62,7 @@ export interface IndexFacts {
 }
 
 /** The tables of a store. */
-export type TableName = 'version' | 'heads' | 'revocations' | 'sessions'
+export type TableName = 'version' | 'heads' | 'revocations' | 'sessions' | 'spent'
 
 /** Reads everything that the checks need. Nothing is written. */
 export async function readPostgres(
@@ -109,7 +109,7 @@ const SERVER = `select json_build_object(
   'maxConnections', current_setting('max_connections')::integer)::text`
 
 function listSql(tables: PostgresInspection['tables']): string {
-  const names: readonly TableName[] = ['version', 'heads', 'revocations', 'sessions']
+  const names: readonly TableName[] = ['version', 'heads', 'revocations', 'sessions', 'spent']
   return `(values ${names.map((name) => `('${name}', to_regclass('${tables[name]}'))`).join()}) t(name, id)`
 }
 

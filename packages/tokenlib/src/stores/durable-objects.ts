@@ -3,6 +3,7 @@ import { callable, type OptionKinds, parseOptions, text } from '../options.js'
 import { FOREVER } from '../revocation/revocation.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { assertSessionLimit, parseListOptions } from '../revocation/session-store.js'
+import { assertSpendable } from '../revocation/spent-ids.js'
 import { createLossReporter } from './loss-reporter.js'
 import { pollFeed } from './store-parts.js'
 import {
@@ -127,6 +128,11 @@ export function createDurableObjectStore(
     claim: (batch) => call('claim', batch),
     lookup: async (keys) => (await call('lookup', keys)).map((notBefore) => notBefore ?? undefined),
     feed: (after, wait) => pollFeed(() => call('feed', after), wait),
+    async spend(id, keepMs) {
+      // Here as well: JSON has no NaN.
+      assertSpendable(id, keepMs)
+      return call('spend', id, keepMs)
+    },
     prune: (limit) => call('prune', Math.min(limit, FOREVER)),
     sessions: {
       open: (session) => call('open', session),
@@ -149,7 +155,7 @@ export function createDurableObjectStore(
 }
 
 // Which calls are safe to send twice. A new call without an answer here does not compile. Each login opens a session and may
-// end others, and a second claim would find the first one. A refresh token may be presented again. (As with any store, a
+// end others, and a second claim would find the first one, as a second `spend` would. A refresh token may be presented again. (As with any store, a
 // reuse is not reported if the response is lost.)
 const IS_REPEATABLE: Readonly<Record<keyof ObjectOperations, boolean>> = {
   prepare: true,
@@ -158,6 +164,7 @@ const IS_REPEATABLE: Readonly<Record<keyof ObjectOperations, boolean>> = {
   lookup: true,
   feed: true,
   prune: true,
+  spend: false,
   open: false,
   openLimited: false,
   rotate: true,

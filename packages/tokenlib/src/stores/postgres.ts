@@ -1,5 +1,6 @@
 import { anyText, callable, flag, type OptionKinds, parseOptions, clockKind } from '../options.js'
 import { isWatermark, type Revocation } from '../revocation/revocation.js'
+import { assertSpendable } from '../revocation/spent-ids.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
 import { pollFeed } from './store-parts.js'
@@ -189,6 +190,18 @@ export function createPostgresStore(
         }
       },
     }),
+    async spend(id, keepMs) {
+      assertSpendable(id, keepMs)
+      const answer = await database.query<boolean>(statements.spend, [
+        namespace,
+        id,
+        keepMs,
+        readClock(clock),
+      ])
+      if (answer === null) throw new Error('The PostgreSQL server gave no answer')
+      afterWrite()
+      return answer
+    },
     prune,
     sessions: createPostgresSessions(history, createSessionStatements(tables, channel), {
       clock,

@@ -1,5 +1,6 @@
 import { anyText, callable, flag, type OptionKinds, parseOptions, clockKind } from '../options.js'
 import { FOREVER, type Revocation } from '../revocation/revocation.js'
+import { assertSpendable } from '../revocation/spent-ids.js'
 import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
 import { pollFeed } from './store-parts.js'
@@ -102,6 +103,15 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
     watch: (listener) => watchChannel(client, namespace.key('news'), () => callQuietly(listener)),
     feed: (after, wait) =>
       pollFeed(() => readFeed(namespace, after), wait, schedulerOf(clock ?? systemClock)),
+    async spend(id, keepMs) {
+      assertSpendable(id, keepMs)
+      // No script: a write is refused by a replica in any case, and no history has to be known.
+      const key = namespace.key(`spent:${id}`)
+      const reply = await send(key, ['SET', key, '1', 'NX', 'PX', String(keepMs)])
+      // Inside a transaction, for example, a server answers everything with QUEUED.
+      if (reply !== null && reply !== 'OK') throw new Error('The Redis server did not answer SET')
+      return reply === 'OK'
+    },
     prune: (limit) => prune(namespace, limit),
     sessions: createRedisSessions(namespace),
     async close() {},

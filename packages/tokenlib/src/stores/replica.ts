@@ -15,7 +15,6 @@ import {
   type RevocationStore,
   type StoreNeeds,
 } from '../revocation/store.js'
-import type { SessionStore } from '../revocation/session-store.js'
 import { callQuietly } from './loss-reporter.js'
 import { readOrigin, withOrigin } from './store-origin.js'
 import { sleep } from '../runtime.js'
@@ -28,6 +27,7 @@ import {
   parseReplicaOptions,
   type ReplicaOptions,
 } from './replica/freshness.js'
+import { followSessions } from './replica/follow-sessions.js'
 import { createListeners } from './store-parts.js'
 
 export type { ReplicaOptions } from './replica/freshness.js'
@@ -237,6 +237,11 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
         }
       },
     },
+    // One round trip, also where the copy is fresh: only the store knows what other processes have spent.
+    ...(store.spend !== undefined && {
+      spend: (...given: Parameters<NonNullable<RevocationStore['spend']>>) =>
+        (store as Required<RevocationStore>).spend(...given),
+    }),
     prune: (limit) => store.prune(limit),
     ...(store.sessions !== undefined && {
       sessions: followSessions(store.sessions, async (sids) => {
@@ -252,35 +257,6 @@ export function replicate(store: RevocationStore, options: ReplicaOptions = {}):
     },
   })
   return withOrigin(replicated, readOrigin(store))
-}
-
-/** The sessions of a store; `onEnded` is called before a call is answered that has revoked sessions. */
-function followSessions(
-  sessions: SessionStore,
-  onEnded: (sids: readonly string[]) => Promise<void>,
-): SessionStore {
-  const follow = async <Answer extends { readonly outcome: string }>(
-    sid: string,
-    asked: Promise<Answer>,
-  ): Promise<Answer> => {
-    const answer = await asked
-    if (answer.outcome === 'reused') await onEnded([sid])
-    return answer
-  }
-  return {
-    open: (session) => sessions.open(session),
-    ...(sessions.openLimited !== undefined && {
-      async openLimited(...given: Parameters<Required<SessionStore>['openLimited']>) {
-        const answer = await (sessions as Required<SessionStore>).openLimited(...given)
-        if (answer.outcome !== 'full' && answer.ended.length > 0) await onEnded(answer.ended)
-        return answer
-      },
-    }),
-    rotate: (sid, ...given) => follow(sid, sessions.rotate(sid, ...given)),
-    present: (sid, ...given) => follow(sid, sessions.present(sid, ...given)),
-    list: (user, options) => sessions.list(user, options),
-    get: (sid, options) => sessions.get(sid, options),
-  }
 }
 
 function describeStale({ ageMs, boundMs, lastError }: ReplicaState): Error {

@@ -129,6 +129,11 @@ export function createSqliteStore(
     },
     watch: watchers.add,
     readVersion,
+    async spend(id, keepMs) {
+      const isFirst = await use().spend(id, keepMs)
+      void turns.run(pruneLater)
+      return isFirst
+    },
     prune: async (limit) => use().prune(limit),
     async close() {
       isClosed = true

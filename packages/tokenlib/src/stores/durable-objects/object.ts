@@ -65,7 +65,7 @@ export class TokenStoreObject {
 const PREFIX = 'tokenlib_'
 
 // Before these, a little of what has ended is dropped now and then.
-const WRITES: ReadonlySet<string> = new Set(['revoke', 'claim', 'open', 'openLimited', 'rotate'])
+const WRITES: ReadonlySet<string> = new Set(['revoke', 'claim', 'open', 'openLimited', 'rotate', 'spend'])
 
 function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) => Promise<StoreAnswer> {
   const tables = toTables(PREFIX)
@@ -110,7 +110,7 @@ function openStorage(database: Connection, tables: Tables, clock: Clock): Shared
   }
 }
 
-function toHandlers({ history, lookup, readFeed, prune }: Operations): ObjectOperations {
+function toHandlers({ history, lookup, readFeed, prune, spend }: Operations): ObjectOperations {
   const { revoke, claim, sessions } = createLocalStore({
     read: (work) => history.read(work).value,
     write: (work) => history.write(work),
@@ -123,6 +123,7 @@ function toHandlers({ history, lookup, readFeed, prune }: Operations): ObjectOpe
     lookup: async (keys) => lookup(keys),
     feed: async (after) => readFeed(after),
     prune: (limit) => prune(limit),
+    spend,
   }
 }
 
@@ -192,7 +193,9 @@ function createEndings(database: Connection, table: string): Endings {
 
 /** What a Worker can ask of the object that has its data; arguments and answers are JSON, `undefined` is `null`. */
 export interface ObjectOperations
-  extends Required<SessionStore>, Pick<RevocationStore, 'revoke' | 'claim' | 'lookup' | 'prune'> {
+  extends
+    Required<SessionStore>,
+    Pick<Required<RevocationStore>, 'revoke' | 'claim' | 'lookup' | 'prune' | 'spend'> {
   prepare(): Promise<void>
   feed(after: Position | null): Promise<FeedPage>
 }

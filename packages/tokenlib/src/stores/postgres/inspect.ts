@@ -5,7 +5,7 @@ import { assertUsable, leadSql, type TableOptions, TABLES_VERSION, toTables } fr
 /** Read-only access to the data of a store, for tools. */
 export interface PostgresInspection extends Database {
   /** The names of the tables with their schema, quoted for SQL. */
-  readonly tables: Readonly<Record<'version' | 'heads' | 'revocations' | 'sessions', string>>
+  readonly tables: Readonly<Record<'version' | 'heads' | 'revocations' | 'sessions' | 'spent', string>>
   /** The version of the tables that this release needs. */
   readonly version: number
   /** Where changes are announced. */
@@ -32,7 +32,7 @@ export function inspectPostgres(
   { namespace = '', ...options }: TableOptions & { readonly namespace?: string } = {},
 ): PostgresInspection {
   const tables = toTables(options)
-  const { heads, revocations, sessions, version } = tables
+  const { heads, revocations, sessions, spent, version } = tables
   const channel = toChannel(tables, namespace)
   const database = toDatabase(client, false)
   const statements = createRevocationStatements(tables, channel)
@@ -48,7 +48,7 @@ from (select $1::text as namespace) n left join ${heads} h on h.namespace = n.na
 
   return {
     ...database,
-    tables: { version, heads, revocations, sessions },
+    tables: { version, heads, revocations, sessions, spent },
     version: TABLES_VERSION,
     channel,
     assertUsable: () => assertUsable(database, tables, { allowVolatile: false }),

@@ -21,14 +21,15 @@ import { leadSql, type Tables } from './tables.js'
 //   sort all of them for every page.
 
 /** The statements of revocations. */
-export type RevocationStatements = RevokeStatements & Readonly<Record<'lookup' | 'feed' | 'prune', string>>
+export type RevocationStatements = RevokeStatements &
+  Readonly<Record<'lookup' | 'feed' | 'prune' | 'spend', string>>
 
 /** How many entries a page of the feed has. */
 export const PAGE_SIZE = 1000
 
 /** Writes the statements for a store's tables; those that append to the history announce it on a channel. */
 export function createRevocationStatements(tables: Tables, channel: string): RevocationStatements {
-  const { heads, revocations, sessions } = tables
+  const { heads, revocations, sessions, spent } = tables
 
   return {
     ...createRevokeStatements(tables, notifySql(channel)),
@@ -50,29 +51,41 @@ from ${heads} h where ${isKnownHead(tables, 'h')}`),
     order by ${leadSql('change', 'r.namespace')}, r.change limit ${PAGE_SIZE}) page))::pg_catalog.text
 from ${heads} h where ${isKnownHead(tables, 'h')}`),
 
+    // $2: an id, $3: how long it is spent, $4: a clock. Of two at the same time, the second waits for the row of the first.
+    // By the time when it began, so the wait lets nothing expire.
+    spend: `with spent as (
+  insert into ${spent} as s (namespace, id, until) values ($1, $2, ${nowSql('$4')} + $3::bigint)
+  on conflict (namespace, id) do update set until = excluded.until where s.until <= excluded.until - $3::bigint
+  returning 1
+)
+select (exists (select from spent))::pg_catalog.text`,
+
     // $2: a clock, $3: a time that dropping must not run ahead of, $4: how many, $5: the name of the lock, which
     // lets only one process drop at a time. Rows that somebody holds are left for later: waiting for them while
     // holding others would be a deadlock with a batch that takes them in another order.
     prune: `with turn as materialized (
   select pg_catalog.pg_try_advisory_xact_lock(pg_catalog.hashtextextended($5, ${PRUNE_LOCK})) as is_mine,
-    least(${nowSql('$2')}, $3::bigint) - ${PRUNE_MARGIN_MS} as ended_before, ${leadSql('until', '$1::pg_catalog.text')} as lead
+    least(${nowSql('$2')}, $3::bigint) - ${PRUNE_MARGIN_MS} as ended_before, ${nowSql('$2')} as expired_before, ${leadSql('until', '$1::pg_catalog.text')} as lead
 ), dropped as (
-  ${dropSql(revocations)}
+  ${dropSql(revocations, 'ended_before')}
 ), ended as (
-  ${dropSql(sessions)}
+  ${dropSql(sessions, 'ended_before')}
+), expired as (
+  ${dropSql(spent, 'expired_before')}
 )
-select ((select pg_catalog.count(*) from dropped) + (select pg_catalog.count(*) from ended))::pg_catalog.text`,
+select ((select pg_catalog.count(*) from dropped) + (select pg_catalog.count(*) from ended)
+  + (select pg_catalog.count(*) from expired))::pg_catalog.text`,
   }
 }
 
 const PRUNE_LOCK = 7_036_872
 const PRUNE_MARGIN_MS = 60_000 // clocks may differ a little
 
-function dropSql(table: string): string {
+function dropSql(table: string, before: 'ended_before' | 'expired_before'): string {
   const lead = leadSql('until', 'namespace')
   return `delete from ${table} where ctid = any (array(
     select ctid from ${table} where (select is_mine from turn)
-      and (${lead}, until) <= ((select lead from turn), (select ended_before from turn))
+      and (${lead}, until) <= ((select lead from turn), (select ${before} from turn))
       and ${lead} >= (select lead from turn)
     order by ${lead}, until limit $4::bigint for update skip locked))
   returning 1`

@@ -24,6 +24,8 @@ export interface Tables {
   readonly heads: string
   readonly revocations: string
   readonly sessions: string
+  /** The ids that were used up, which no history knows of. */
+  readonly spent: string
 }
 
 /** An index that is not the primary key of its table. */
@@ -60,6 +62,7 @@ export function toTables({ schema, prefix = 'tokenlib_' }: TableOptions = {}): T
     heads: table('heads'),
     revocations: table('revocations'),
     sessions: table('sessions'),
+    spent: table('spent'),
   }
 }
 
@@ -80,7 +83,7 @@ export function migrationSql(options: TableOptions = {}): string {
 }
 
 /** The same for tables whose names are known. */
-export function toMigration({ schema, version, heads, revocations, sessions }: Tables): string {
+export function toMigration({ schema, version, heads, revocations, sessions, spent }: Tables): string {
   // "C" is the order of bytes. The order of a language changes with the libraries of the machine, and an index that
   // is in another order than its readers believe does not find what is in it: a revoked token would be let through.
   // No "if not exists": its notices would be printed by clients whose default is to print them.
@@ -138,6 +141,17 @@ begin
     create index on ${sessions} (${leadSql('until', 'namespace')}, until);
     update ${version} set version = 1;
   end if;
+
+  -- Later than the others, and still version 1: releases that do not know this table can go on using the others.
+  if installed <= 1 and pg_catalog.to_regclass('${spent}') is null then
+    create table ${spent} (
+      until bigint not null,
+      namespace pg_catalog.text collate pg_catalog."C" not null,
+      id pg_catalog.text collate pg_catalog."C" not null,
+      primary key (namespace, id)
+    );
+    create index on ${spent} (${leadSql('until', 'namespace')}, until);
+  end if;
 end
 $tokenlib$`
 }
@@ -149,6 +163,8 @@ interface Answer {
   readonly serverVersion: number
   readonly isolation: string
   readonly version: number | null
+  /** Whether the role has every right on the table of spent ids; `null` where there is none. */
+  readonly maySpend: boolean | null
   readonly settings: Readonly<Record<string, string>>
 }
 
@@ -170,6 +186,13 @@ export async function assertUsable(
     )
   }
   assertKnownLayout('PostgreSQL', version, TABLES_VERSION)
+  if (answer.maySpend === null) {
+    throw new ConfigurationError(
+      `The table ${tables.spent} is missing, which an earlier release did not need: ${REMEDY}`,
+    )
+  }
+  // Otherwise only pruning would fail at first, and nobody would notice.
+  if (!answer.maySpend) throw createDenied(tables)
   if (answer.isStandby) {
     throw new ConfigurationError(
       'The PostgreSQL server is a standby, which may be behind: connect to the primary (with several hosts in a ' +
@@ -198,6 +221,8 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     'serverVersion', pg_catalog.current_setting('server_version_num')::integer,
     'isolation', pg_catalog.current_setting('transaction_isolation'),
     'version', (select pg_catalog.max(version) from ${tables.version}),
+    'maySpend', (select pg_catalog.bool_and(pg_catalog.has_table_privilege(pg_catalog.to_regclass('${tables.spent}')::pg_catalog.oid, name))
+      from pg_catalog.unnest(array['select', 'insert', 'update', 'delete']) r(name)),
     'settings', pg_catalog.json_build_object(${settings.map((name) => `'${name}', pg_catalog.current_setting('${name}')`).join()}))::pg_catalog.text`
   try {
     return (await database.query<Answer>(statement, [])) as Answer
@@ -211,15 +236,20 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
         },
       )
     }
-    if (code === INSUFFICIENT_PRIVILEGE) {
-      throw new ConfigurationError(
-        `The role of this connection may not use the tables: grant select, insert, update, delete on ${tables.heads}, ` +
-          `${tables.revocations}, ${tables.sessions} and select on ${tables.version}`,
-        { cause },
-      )
-    }
+    if (code === INSUFFICIENT_PRIVILEGE) throw createDenied(tables, cause)
     throw cause
   }
+}
+
+function createDenied(
+  { version, heads, revocations, sessions, spent }: Tables,
+  cause?: unknown,
+): ConfigurationError {
+  return new ConfigurationError(
+    `The role of this connection may not use the tables: grant select, insert, update, delete on ${heads}, ` +
+      `${revocations}, ${sessions}, ${spent} and select on ${version}`,
+    { cause },
+  )
 }
 
 const UNDEFINED_TABLE = '42P01'

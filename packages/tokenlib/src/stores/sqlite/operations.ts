@@ -3,6 +3,7 @@ import type { FeedPage, Position } from '../../revocation/store.js'
 import { toPage, toResetPage } from '../store-parts.js'
 import { createHistory, type History, type HistoryOptions, toPosition } from './history.js'
 import { createPrune, type Prune, type PruneClocks } from './pruner.js'
+import { createSpend } from './spent.js'
 import { type Connection, createTables, type SqliteValue, type Tables } from './tables.js'
 
 /** What a store does with its tables, for one process that uses them. */
@@ -11,6 +12,7 @@ export interface Operations {
   readonly lookup: (keys: readonly RevocationKey[]) => LookupAnswer
   readonly readFeed: (after: Position | null) => FeedPage
   readonly prune: Prune
+  readonly spend: (id: string, keepMs: number) => Promise<boolean>
 }
 
 /** What the operations of a store work with. */
@@ -37,6 +39,7 @@ export function createOperations(
     lookup: createLookup(database, tables, history),
     readFeed: createFeedReader(database, tables, history),
     prune: createPrune(database, tables, history, options),
+    spend: createSpend(database, tables, history),
   }
 }
 

@@ -35,6 +35,7 @@ export interface Tables {
   readonly meta: string
   readonly revocations: string
   readonly sessions: string
+  readonly spent: string
   readonly clock: string
 }
 
@@ -52,12 +53,14 @@ export function toTables(prefix: string): Tables {
     meta: `${prefix}meta`,
     revocations: `${prefix}revocations`,
     sessions: `${prefix}sessions`,
+    spent: `${prefix}spent`,
     clock: `${prefix}clock`,
   }
 }
 
 /** Creates what is missing, and refuses tables of a newer release; to be run in a transaction. */
-export function createTables(database: Connection, { meta, revocations, sessions, clock }: Tables): void {
+export function createTables(database: Connection, tables: Tables): void {
+  const { meta, revocations, sessions, spent, clock } = tables
   database.exec(`
     CREATE TABLE IF NOT EXISTS ${meta} (
       id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -98,6 +101,12 @@ export function createTables(database: Connection, { meta, revocations, sessions
     CREATE INDEX IF NOT EXISTS ${sessions}_page ON ${sessions} (user, started_at, sid);
     CREATE INDEX IF NOT EXISTS ${sessions}_until ON ${sessions} (until);
     CREATE INDEX IF NOT EXISTS ${sessions}_start ON ${sessions} (started_at);
+    -- Added to tables of version 1, which releases that do not know it can go on using.
+    CREATE TABLE IF NOT EXISTS ${spent} (
+      id TEXT PRIMARY KEY NOT NULL,
+      until INTEGER NOT NULL
+    );
+    CREATE INDEX IF NOT EXISTS ${spent}_until ON ${spent} (until);
     CREATE TABLE IF NOT EXISTS ${clock} (
       id INTEGER PRIMARY KEY CHECK (id = 1),
       trusted INTEGER NOT NULL,
