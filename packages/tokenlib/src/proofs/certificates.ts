@@ -49,6 +49,6 @@ function toDer(certificate: unknown): Uint8Array {
     return new X509Certificate(certificate).raw
   } catch {
     // Without a cause: it would show what a client has sent.
-    throw new TypeError('readCertificate() returned text that is no certificate in PEM')
+    throw new TypeError('readCertificate() must return a certificate in PEM')
   }
 }

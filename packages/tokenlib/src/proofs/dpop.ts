@@ -26,7 +26,7 @@ import { createNonces } from './nonces.js'
 export interface DpopOptions {
   /**
    * Where clients reach the application, such as `https://api.example.com`. A proof is for one URL, and behind a proxy only
-   * you know which one the client has used. The `Host` header is never asked: whoever replays a proof can set it.
+   * you know which one the client has used. The `Host` header is never asked: anyone who replays a proof can set it.
    */
   readonly publicUrl: PublicUrl
   /** Refuses access tokens that are not bound to a key, on every route. Default `false`. */

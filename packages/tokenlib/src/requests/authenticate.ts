@@ -82,10 +82,10 @@ export async function authenticateToken(
   const view = origin?.view ?? (policy.proofOf === undefined ? null : toRequestView(policy.proofOf))
   let verified: VerifiedToken | undefined
   try {
-    const isLoaded = policy.isInspection === true
+    const isInspection = policy.isInspection === true
     // The caller of an introspection does not retry.
-    if (isLoaded) await verifier.loadCertainKeys(token, authenticator.now())
-    verified = await verifyWithKeys(authenticator, token, { isLoaded })
+    if (isInspection) await verifier.loadCertainKeys(token, authenticator.now())
+    verified = await verifyWithKeys(authenticator, token, { isLoaded: isInspection })
     // Read the clock again: the token may have expired while the keys were loaded.
     const now = authenticator.now()
     const { payload } = verified
@@ -96,11 +96,9 @@ export async function authenticateToken(
     }
     const location = origin?.found.location ?? null
     const { cnf } = verified.claims
-    // An introspection is about a token that somebody else presents.
-    const spendProof =
-      policy.isInspection === true
-        ? proofs.assertCheckable(cnf)
-        : proofs.check({ token, cnf, view, location }, policy.proof)
+    // An introspection is about a token that somebody else presents, with a proof that is not here.
+    if (isInspection) proofs.assertCheckable(cnf)
+    const spendProof = isInspection ? null : proofs.check({ token, cnf, view, location }, policy.proof)
     if (origin !== null && location === 'cookies') {
       if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
       assertOneSession(authenticator, origin, verified)
@@ -110,7 +108,7 @@ export async function authenticateToken(
     if (policy.skipRevocation !== true)
       await assertUnrevokedOnce(authenticator, token, verified, policy, origin)
     // Last: only a request that is accepted uses its proof up.
-    if (spendProof) await spendProof()
+    await spendProof?.()
     return verified
   } catch (error) {
     proofs.addChallenge(error, view, policy.proof)
