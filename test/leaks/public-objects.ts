@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import { dpop } from '../../packages/client/src/dpop.js'
 import { createTokenClient, TokenClientError } from '../../packages/client/src/index.js'
 import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
@@ -110,6 +111,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   return {
     objects: {
       createTokenClient: [createTokenClient({ path: 'https://app.example/auth' })],
+      dpop: [dpop()],
       TokenClientError: [new TokenClientError('UNAVAILABLE', 'refresh', { status: 503 })],
       TokenConfig: configs,
       TokenManager: [...managers, tokens.accessTokenRequired, tokens.require({ type: 'any' })],

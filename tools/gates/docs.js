@@ -7,6 +7,7 @@ import { assertNone } from '../shared/report.js'
 // Pages that are not named after what they describe: the store of `tokenlib/redis` is in a folder of its own.
 const PAGES = {
   tokenlib: 'docs/api.md',
+  '@tokenlib/client/dpop': 'docs/client.md',
   '@tokenlib/contracts': 'docs/writing-a-store.md',
   'tokenlib/durable-objects': 'docs/stores/durable-objects.md',
   'tokenlib/memory': 'docs/stores/memory.md',

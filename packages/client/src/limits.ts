@@ -25,8 +25,8 @@ export const SUPERSEDED = 'REFRESH_SUPERSEDED'
 /** How long to wait for the cookies of the other tab. A page on another origin cannot read `Retry-After`. */
 export const SUPERSEDED_PAUSE_MS = 1000
 
-/** No refresh changes these answers, and none of them ends a session. */
-export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_/
+/** No refresh changes these answers, and none of them ends a session. The last is a challenge (RFC 9449 §9). */
+export const FINAL_CODE: RegExp = /^(ANSWER|CSRF|FRESH|CREDENTIALS)_|^PROOF_(NONCE|REUSED)|use_dpop_nonce/
 
 /** What a log-in says after which the CSRF cookie cannot be read: nothing would work, and nothing else would say why. */
 export const COOKIES_MISSING = 'csrfCookie: use https'

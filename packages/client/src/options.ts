@@ -15,6 +15,8 @@ export interface TokenClientOptions {
   readonly csrfHeader?: string
   /** Reads a cookie; by default from `document.cookie`. */
   readonly readCookie?: (name: string) => string | null
+  /** `dpop()` of `@tokenlib/client/dpop` binds sessions to a key of this browser. */
+  readonly proof?: TokenProof
   /** Used instead of the global `fetch`. */
   readonly fetch?: FetchFunction
   /** Used instead of the global `WebSocket`. */
@@ -33,6 +35,26 @@ export interface ClientClock {
 export interface ClientTimers {
   setTimeout(callback: () => void, milliseconds: number): unknown
   clearTimeout(timer: never): void
+}
+
+/**
+ * Sends requests with a proof that the sender has the key of the session. `dpop()` of `@tokenlib/client/dpop` returns one.
+ * A token in `Authorization` already has the scheme `DPoP`.
+ */
+export type TokenProof = (request: Request, delivery: ProofDelivery) => Promise<Response>
+
+/** How a request with a proof is sent, and when it may be sent again with a new proof. */
+export interface ProofDelivery {
+  /** Sends one request. Every one needs a proof of its own. */
+  readonly send: (request: Request) => Promise<Response>
+  /** The time in epoch milliseconds. */
+  readonly clock: () => number
+  /** Whether the body can be sent again, which a stream cannot. */
+  readonly mayRepeat: boolean
+  /** Whether it does no harm if the server handles the request twice. */
+  readonly isSafe: boolean
+  /** Whether the request still belongs to the session of this client. */
+  readonly mayGoOn: () => boolean
 }
 
 /** The constructor of a WebSocket. */
@@ -56,9 +78,11 @@ export interface PageChannel {
 /** The globals of this runtime. */
 export const globals: PageGlobals = globalThis as unknown as PageGlobals
 
+type Optional = 'WebSocket' | 'proof' | 'readCookie'
+
 /** Options that were checked, with what was left out. */
-export type ParsedOptions = Required<Omit<TokenClientOptions, 'WebSocket' | 'readCookie'>> &
-  Pick<TokenClientOptions, 'WebSocket' | 'readCookie'> & { readonly timers: ClientTimers }
+export type ParsedOptions = Required<Omit<TokenClientOptions, Optional>> &
+  Pick<TokenClientOptions, Optional> & { readonly timers: ClientTimers }
 
 /** Checks the options, and adds what was left out. */
 export function parseOptions(options: TokenClientOptions): ParsedOptions {
@@ -69,6 +93,7 @@ export function parseOptions(options: TokenClientOptions): ParsedOptions {
     csrfCookie: 'csrf_access_token',
     csrfHeader: 'X-CSRF-TOKEN',
     readCookie: globals.document && readPageCookie,
+    proof: undefined,
     // Looked up at every call: an application may replace it later.
     fetch: (input: string | URL | Request, init?: RequestInit) => globalThis.fetch(input, init),
     WebSocket: globals.WebSocket,

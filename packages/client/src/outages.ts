@@ -7,7 +7,7 @@ import {
   SUPERSEDED,
   SUPERSEDED_PAUSE_MS,
 } from './limits.js'
-import type { ClientTimers, FetchFunction } from './options.js'
+import type { ClientTimers, ParsedOptions } from './options.js'
 import { readRetryAfter, unlessAborted } from './responses.js'
 
 /** Milliseconds, at random below a limit that doubles with each failure: many tabs may have seen the same one. */
@@ -16,9 +16,10 @@ export function createDelay(failures: number): number {
 }
 
 /** How a request is sent that may be repeated. */
-export interface Delivery {
-  readonly timers: ClientTimers
-  readonly fetch: FetchFunction
+export interface Delivery extends Pick<ParsedOptions, 'clock' | 'fetch' | 'proof' | 'timers'> {
+  /** Whether it does no harm if the server handles the request twice. */
+  readonly isSafe: boolean
+  /** Whether the body can be sent again. */
   readonly mayRepeat: boolean
   /** The request with the credentials of this moment. */
   readonly authorize: (request: Request) => Request
@@ -27,14 +28,17 @@ export interface Delivery {
 }
 
 /** Sends a request; again when a 503 says when, if it can do no harm twice. */
-export async function deliver(
-  first: Request,
-  { timers, fetch, mayRepeat, authorize, mayGoOn }: Delivery,
-): Promise<Response> {
+export async function deliver(first: Request, delivery: Delivery): Promise<Response> {
+  const { timers, fetch, proof, clock, isSafe, mayRepeat, authorize, mayGoOn } = delivery
+  const send = (request: Request): Promise<Response> => {
+    if (!proof) return fetch(request)
+    // A database that does not answer must not keep a request from ending.
+    return unlessAborted(proof(request, { send: fetch, clock, isSafe, mayRepeat, mayGoOn }), first.signal)
+  }
   for (let attempt = 1; ; attempt++) {
-    const response = await fetch(authorize(mayRepeat ? first.clone() : first))
+    const response = await send(authorize(isSafe ? first.clone() : first))
     const seconds = readRetryAfter(response)
-    const mayWait = mayRepeat && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
+    const mayWait = isSafe && attempt < MAX_ATTEMPTS && seconds <= MAX_WAIT_SECONDS
     if (response.status !== 503 || !mayWait) return response
     await pause(timers, seconds * 1000, first.signal)
     if (!mayGoOn()) return response

@@ -38,14 +38,19 @@ export interface RequestCredentials {
   readonly token: string | undefined
   readonly csrf: string | null | undefined
   readonly csrfHeader: string
+  /** Whether a proof will be added. */
+  readonly isProven: boolean
 }
 
-/** Adds the bearer token and, unless the method is safe, the CSRF value. */
-export function authorize(given: Request, { token, csrf, csrfHeader }: RequestCredentials): Request {
+/** Adds the token and, unless the method is safe, the CSRF value. */
+export function authorize(
+  given: Request,
+  { token, csrf, csrfHeader, isProven }: RequestCredentials,
+): Request {
   const needsCsrf = csrf && !SAFE_METHOD.test(given.method)
-  const request = needsCsrf ? keepToOrigin(given) : given
+  const request = needsCsrf || isProven ? keepToOrigin(given) : given
   // Set on the request: `fetch(request, { headers })` would reset its referrer.
-  if (token) request.headers.set('authorization', `Bearer ${token}`)
+  if (token) request.headers.set('authorization', `${isProven ? 'DPoP' : 'Bearer'} ${token}`)
   if (needsCsrf) request.headers.set(csrfHeader, csrf)
   return request
 }

@@ -17,3 +17,9 @@ export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSigna
 export async function readJson<Body>(response: Response): Promise<Body> {
   return Object(await response.json().catch(() => null)) as Body
 }
+
+/** Why a request was refused: the code in the body, or else the challenge. The response stays unread. */
+export async function readRefusal(response: Response): Promise<string> {
+  const { code } = await readJson<{ readonly code?: string }>(response.clone())
+  return code ?? response.headers.get('www-authenticate') ?? ''
+}

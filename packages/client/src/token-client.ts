@@ -8,7 +8,7 @@ import { authorize, createRouteRequest, inTime } from './requests.js'
 import { type Change, joinTabs } from './tabs.js'
 import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
-import { readJson, unlessAborted } from './responses.js'
+import { readRefusal, unlessAborted } from './responses.js'
 
 /** Creates a client for the session routes of a server. Nothing is sent until it is used. */
 export function createTokenClient<Claims = Record<string, unknown>>(
@@ -114,18 +114,18 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   // Sends a request with the token of this moment.
-  const deliver = (first: Request, mayRepeat: boolean, readToken: () => typeof accessToken) => {
+  const deliver = (
+    first: Request,
+    isSafe: boolean,
+    readToken: () => typeof accessToken,
+    mayRepeat = true,
+  ) => {
     const started = epoch
+    const { csrfHeader } = settings
     const addCredentials = (request: Request): Request =>
-      authorize(request, { token: readToken(), csrf: readCsrf(), csrfHeader: settings.csrfHeader })
+      authorize(request, { token: readToken(), csrf: readCsrf(), csrfHeader, isProven: !!settings.proof })
     const mayGoOn = (): boolean => !isReplaced() && epoch === started
-    return deliverAnew(first, {
-      timers,
-      fetch: settings.fetch,
-      mayRepeat,
-      authorize: addCredentials,
-      mayGoOn,
-    })
+    return deliverAnew(first, { ...settings, isSafe, mayRepeat, authorize: addCredentials, mayGoOn })
   }
 
   // A request to a session route; anything but the `expected` member, or 204 without one, rejects. The routes never
@@ -194,10 +194,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     for (let round = 1; ; round++) {
       const known = refreshes
       const request = mayRepeat ? first.clone() : first
-      const response = await deliver(request, SAFE_METHOD.test(method), () => accessToken)
+      const response = await deliver(request, SAFE_METHOD.test(method), () => accessToken, mayRepeat)
       if (response.status !== 401 || round > MAX_ATTEMPTS) return response
-      // Of a copy: the response may be returned. A token may have expired again while the request waited for the server.
-      const { code = '' } = await readJson<Answer>(response.clone())
+      // A token may have expired again while the request waited for the server.
+      const code = await readRefusal(response)
       if (FINAL_CODE.test(code) || (hasRefreshed && code !== 'TOKEN_EXPIRED')) return response
       // If another refresh has finished meanwhile, the request is only repeated.
       if (refreshes === known) {
@@ -280,6 +280,8 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     socket(address, protocols = []) {
       const url = toUrl(String(address).replace(/^ws(?=s?:)/, 'http'))
       assertOption('origins', isAllowed(url))
+      // No handshake of a browser has a header of the page, and the server refuses a bound token without a proof.
+      if (settings.proof) throw new TypeError('A socket cannot carry a proof')
       const started = epoch
       const prepare = async (isRefused: boolean): Promise<readonly string[] | null> => {
         if (isExpired() || (isRefused && canRefresh())) await refresh()
