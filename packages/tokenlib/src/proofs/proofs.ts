@@ -9,6 +9,7 @@ import type { DpopChallenge } from '../token-error.js'
 import type { Confirmation } from '../tokens/payload.js'
 import { type Certificates, createCertificates, type MtlsOptions } from './certificates.js'
 import { createDpop, type Dpop, type DpopOptions, toTokenHash } from './dpop.js'
+import type { DpopAlgorithm } from './dpop-proof.js'
 
 /** How a request proves that it has the key of its token. */
 export type ProofKind = 'dpop' | 'mtls'
@@ -23,6 +24,8 @@ export interface ProofOptions {
 export interface Proofs {
   /** Whether tokens with the scheme `DPoP` are read. */
   readonly acceptsDpop: boolean
+  /** The algorithms that DPoP proofs may be signed with; `null` if none are checked. */
+  readonly dpopAlgorithms: readonly DpopAlgorithm[] | null
   /** The kind that every route demands; `null` if bearer tokens are accepted too. */
   readonly required: ProofKind | null
   accepts(kind: ProofKind): boolean
@@ -130,6 +133,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
 
   return {
     acceptsDpop: dpop !== null,
+    dpopAlgorithms: dpop?.algorithms ?? null,
     required,
     accepts: (kind) => (kind === 'dpop' ? dpop : certificates) !== null,
     check(presented, demanded = required ?? undefined) {
