@@ -7,6 +7,7 @@ import type { StoreConnection } from '../revocation/connect-store.js'
 import type { Clock } from '../time.js'
 import type { DpopChallenge } from '../token-error.js'
 import type { Confirmation } from '../tokens/payload.js'
+import { readOtherForm } from '../tokens/token-sources.js'
 import { type Certificates, createCertificates, type MtlsOptions } from './certificates.js'
 import { createDpop, type Dpop, type DpopOptions, toTokenHash } from './dpop.js'
 import type { DpopAlgorithm } from './dpop-proof.js'
@@ -103,7 +104,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     if (proof.jkt !== jkt) throw new InvalidProofError('DPoP proof was made with another key')
     // A script cannot read a cookie that is HttpOnly, so it cannot hash the token in it.
     const mayLack = location === 'cookies' && proof.ath === undefined
-    if (!mayLack && proof.ath !== toTokenHash(token))
+    if (!mayLack && !isHashOf(proof.ath, token))
       throw new InvalidProofError('DPoP proof is for another token')
     return proof.spend
   }
@@ -165,6 +166,13 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     createNonce: () => dpop?.createNonce() ?? null,
     addChallenge,
   }
+}
+
+// RFC 9449 §4.3: the client has hashed the token as it was issued, with the higher s for all it knows.
+function isHashOf(ath: string | undefined, token: string): boolean {
+  if (ath === toTokenHash(token)) return true
+  const other = readOtherForm(token)
+  return other !== null && ath === toTokenHash(other)
 }
 
 function checkCertificate(reader: Certificates, thumbprint: string, { view }: PresentedToken): void {
