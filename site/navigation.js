@@ -112,6 +112,7 @@ export const NAVIGATION = [
       { text: 'Rate limiting', page: 'recipes/rate-limiting' },
       { text: 'GraphQL', page: 'recipes/graphql' },
       { text: 'tRPC', page: 'recipes/trpc' },
+      { text: 'MCP', page: 'recipes/mcp' },
       { text: 'The feed over NATS', page: 'recipes/feed-over-a-log' },
     ],
   },

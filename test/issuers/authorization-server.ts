@@ -52,6 +52,7 @@ export interface AuthorizationServer {
 export async function startAuthorizationServer(
   keys: readonly SigningKey[],
   backchannelLogoutUri?: string,
+  { features, ...others }: Configuration = {},
 ): Promise<AuthorizationServer> {
   let answer: ReturnType<Provider['callback']> | null = null
   let keyRequests = 0
@@ -64,8 +65,11 @@ export async function startAuthorizationServer(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const setKeys = (next: readonly SigningKey[]): void => {
+    const configuration = createConfiguration(next, backchannelLogoutUri)
     const provider = new Provider(issuer, {
-      ...createConfiguration(next, backchannelLogoutUri),
+      ...configuration,
+      ...others,
+      features: { ...configuration.features, ...features } as NonNullable<Configuration['features']>,
       adapter: (model: string) => createAdapter(model, data),
     })
     provider.on('backchannel.success', () => logouts.accepted++)
@@ -195,21 +199,7 @@ async function requestTokens(
   return answer
 }
 
-// What a browser and its user do, with the pages that the server has for development.
 async function logIn(issuer: string, user: string): Promise<LoggedIn> {
-  const jar = createCookieJar()
-  const send = async (url: string, form?: Readonly<Record<string, string>>): Promise<Response> => {
-    const { pathname } = new URL(url, issuer)
-    const body = form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }
-    const response = await fetch(new URL(url, issuer), {
-      ...body,
-      redirect: 'manual',
-      headers: jar.headers(pathname),
-    })
-    jar.store(response.headers.getSetCookie())
-    return response
-  }
-
   const query = new URLSearchParams({
     client_id: WEB_CLIENT,
     response_type: 'code',
@@ -218,19 +208,7 @@ async function logIn(issuer: string, user: string): Promise<LoggedIn> {
     resource: RESOURCE,
     nonce: 'n-0S6_WzA2Mj',
   })
-  let at = `/auth?${query.toString()}`
-  let form: Readonly<Record<string, string>> | undefined
-  for (let step = 0; !at.startsWith(REDIRECT_URI); step++) {
-    if (step > 12) throw new Error(`The log-in does not end: ${at}`)
-    const response = await send(at, form)
-    form = undefined
-    const location = response.headers.get('location')
-    const page = await response.text()
-    if (location !== null) at = location
-    // The page of a log-in or of a consent.
-    else form = { prompt: /name="prompt" value="(\w+)"/.exec(page)?.[1] ?? '', login: user, password: 'any' }
-  }
-  const code = new URL(at).searchParams.get('code') ?? ''
+  const { code, send } = await authorize(`${issuer}/auth?${query.toString()}`, REDIRECT_URI, user)
   const tokens = await requestTokens(issuer, WEB_CLIENT, {
     grant_type: 'authorization_code',
     code,
@@ -247,4 +225,34 @@ async function logIn(issuer: string, user: string): Promise<LoggedIn> {
       if (response.status >= 400) throw new Error(`The log-out failed with status ${response.status}`)
     },
   }
+}
+
+/** What a browser and its user do with an authorization request, with the pages that the server has for development. */
+export async function authorize(url: string, redirectUri: string, user: string) {
+  const jar = createCookieJar()
+  const send = async (to: string, form?: Readonly<Record<string, string>>): Promise<Response> => {
+    const { pathname } = new URL(to, url)
+    const body = form === undefined ? {} : { method: 'POST', body: new URLSearchParams(form) }
+    const response = await fetch(new URL(to, url), {
+      ...body,
+      redirect: 'manual',
+      headers: jar.headers(pathname),
+    })
+    jar.store(response.headers.getSetCookie())
+    return response
+  }
+
+  let at = url
+  let form: Readonly<Record<string, string>> | undefined
+  for (let step = 0; !at.startsWith(redirectUri); step++) {
+    if (step > 12) throw new Error(`The log-in does not end: ${at}`)
+    const response = await send(at, form)
+    form = undefined
+    const location = response.headers.get('location')
+    const page = await response.text()
+    if (location !== null) at = location
+    // The page of a log-in or of a consent.
+    else form = { prompt: /name="prompt" value="(\w+)"/.exec(page)?.[1] ?? '', login: user, password: 'any' }
+  }
+  return { code: new URL(at).searchParams.get('code') ?? '', send }
 }

@@ -9,6 +9,7 @@ import type { DpopOptions } from '../../packages/tokenlib/src/proofs/dpop.js'
 import { enforce, handleErrors } from '../../packages/tokenlib/src/frameworks/fetch.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createDpopClient, PUBLIC_URL } from '../helpers/dpop.js'
+import { createForeign, flipToken } from '../helpers/foreign.js'
 import { createClock, openToken, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 import { outcomeOf } from '../helpers/revocable.js'
@@ -160,6 +161,31 @@ describe('a proof', () => {
     )
   })
 })
+
+test.each(['ES256', 'ES384', 'ES512'] as const)(
+  'a proof is for a token as its issuer has signed it with %s, with either s',
+  async (algorithm) => {
+    const issuer = createForeign('https://idp.example', { algorithm })
+    const clock = createClock()
+    const tokens = new TokenManager({
+      config: new TokenConfig(),
+      clock,
+      store: createMemoryStore({ clock }),
+      issuers: [issuer.trust()],
+      dpop: { publicUrl: PUBLIC_URL },
+    })
+    const token = issuer.sign({ cnf: { jkt: client.jkt } })
+    for (const spelling of [token, flipToken(token, algorithm)]) {
+      const payload = await tokens.accessTokenRequired(await client.request(spelling))
+      expect(payload.cnf).toEqual({ jkt: client.jkt })
+      const proofOf = await client.request(spelling)
+      expect((await tokens.verify(spelling, { proofOf })).sub).toBe('ada')
+    }
+    const other = issuer.sign({ cnf: { jkt: client.jkt }, jti: 'token-2' })
+    const stolen = await client.request(token, { token: other })
+    expect(await outcomeOf(tokens.accessTokenRequired(stolen))).toBe('PROOF_INVALID')
+  },
+)
 
 describe('no downgrade', () => {
   test('a bound token is not accepted as a bearer token, with or without a proof, on the fast lane or not', async () => {

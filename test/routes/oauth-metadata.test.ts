@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError, TokenConfig } from '../../packages/tokenlib/src/index.js'
+import { ConfigurationError, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import {
   createMetadataRoutes,
   type MetadataOptions,
   type MetadataTokens,
 } from '../../packages/issuers/src/index.js'
+import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { SECRET } from '../helpers/manager.js'
 
 const ISSUER = 'https://id.example'
@@ -171,6 +172,67 @@ test('what was checked is published, whatever becomes of the options', async () 
   scopes.push('write')
   const response = await routes.handle(new Request(`${ISSUER}/.well-known/oauth-authorization-server`))
   expect(await response?.json()).toMatchObject({ scopes_supported: ['read'] })
+})
+
+describe('the metadata tell which proofs the manager checks', () => {
+  const resource = { resource: 'https://api.example' }
+  const publicUrl = 'https://api.example'
+  const algorithms = ['ES256', 'EdDSA'] as const
+  const read = async (
+    proofs: Pick<ConstructorParameters<typeof TokenManager>[0], 'dpop' | 'mtls'>,
+    options: MetadataOptions = { resource, issuer: ISSUER, server },
+  ) => {
+    const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
+    const tokens = new TokenManager({ config, store: createMemoryStore(), ...proofs })
+    const [ofResource, ofServer] = await Promise.all(
+      ['oauth-protected-resource', 'oauth-authorization-server'].map(async (path) =>
+        (await get(tokens, options, path))?.json(),
+      ),
+    )
+    return { ofResource, ofServer } as Readonly<Record<string, unknown>>
+  }
+  const servers = { authorization_servers: [ISSUER] }
+
+  test('none', async () => {
+    expect(await read({})).toEqual({
+      ofResource: { ...servers, ...resource },
+      ofServer: { issuer: ISSUER, ...server },
+    })
+  })
+
+  test('DPoP, and whether it is required (RFC 9449 §5.1, RFC 9728 §2)', async () => {
+    const algs = { dpop_signing_alg_values_supported: algorithms }
+    expect(await read({ dpop: { publicUrl, algorithms } })).toEqual({
+      ofResource: { ...servers, ...algs, ...resource },
+      ofServer: { issuer: ISSUER, ...algs, ...server },
+    })
+    expect(await read({ dpop: { publicUrl, algorithms, required: true } })).toEqual({
+      ofResource: { ...servers, ...algs, dpop_bound_access_tokens_required: true, ...resource },
+      ofServer: { issuer: ISSUER, ...algs, ...server },
+    })
+  })
+
+  test('client certificates (RFC 8705 §3.3, RFC 9728 §2)', async () => {
+    const bound = { tls_client_certificate_bound_access_tokens: true }
+    for (const mtls of [{}, { required: true }]) {
+      expect(await read({ mtls })).toEqual({
+        ofResource: { ...servers, ...bound, ...resource },
+        ofServer: { issuer: ISSUER, ...bound, ...server },
+      })
+    }
+  })
+
+  test('what the options say comes first', async () => {
+    const own = {
+      dpop_signing_alg_values_supported: ['ES256'],
+      tls_client_certificate_bound_access_tokens: false,
+    }
+    const options = { issuer: ISSUER, server: { ...server, ...own }, resource: { ...resource, ...own } }
+    expect(await read({ dpop: { publicUrl, algorithms }, mtls: {} }, options)).toMatchObject({
+      ofResource: own,
+      ofServer: own,
+    })
+  })
 })
 
 test('a server on this machine may use HTTP', async () => {

@@ -184,6 +184,7 @@ export type { DescribedLogin } from './sessions/describe-user.js'
 export type { RefreshingManager } from './sessions/implicit-refresh.js'
 export {
   internalsOf,
+  type AcceptedProofs,
   type ManagerInspection,
   type ManagerInternals,
   readInternals,

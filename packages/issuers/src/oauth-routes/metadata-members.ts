@@ -37,7 +37,11 @@ export interface ServerMetadata {
   readonly revocation_endpoint_auth_methods_supported?: readonly string[]
   readonly revocation_endpoint_auth_signing_alg_values_supported?: readonly string[]
   readonly code_challenge_methods_supported?: readonly string[]
+  /** Default: the algorithms of the manager, if it accepts DPoP. */
   readonly dpop_signing_alg_values_supported?: readonly string[]
+  /** Default: `true` if the manager accepts tokens that are bound to a client certificate. */
+  readonly tls_client_certificate_bound_access_tokens?: boolean
+  readonly client_id_metadata_document_supported?: boolean
   readonly ui_locales_supported?: readonly string[]
   readonly authorization_response_iss_parameter_supported?: boolean
   readonly require_pushed_authorization_requests?: boolean
@@ -59,8 +63,11 @@ export interface ResourceMetadata {
   readonly resource_policy_uri?: string
   readonly resource_tos_uri?: string
   readonly authorization_details_types_supported?: readonly string[]
+  /** Default: the algorithms of the manager, if it accepts DPoP. */
   readonly dpop_signing_alg_values_supported?: readonly string[]
+  /** Default: `true` if the manager has `dpop: { required: true }`. */
   readonly dpop_bound_access_tokens_required?: boolean
+  /** Default: `true` if the manager accepts tokens that are bound to a client certificate. */
   readonly tls_client_certificate_bound_access_tokens?: boolean
 }
 
@@ -95,6 +102,8 @@ export const SERVER_MEMBERS: OptionKinds<ServerMetadata> = {
   revocation_endpoint_auth_signing_alg_values_supported: texts,
   code_challenge_methods_supported: texts,
   dpop_signing_alg_values_supported: texts,
+  tls_client_certificate_bound_access_tokens: flag,
+  client_id_metadata_document_supported: flag,
   ui_locales_supported: texts,
   authorization_response_iss_parameter_supported: flag,
   require_pushed_authorization_requests: flag,

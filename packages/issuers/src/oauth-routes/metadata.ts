@@ -9,6 +9,7 @@ import {
   type OptionKinds,
   parseDuration,
   parseOptions,
+  readInternals,
   toErrorAnswer,
   unchecked,
 } from 'tokenlib/kit'
@@ -79,13 +80,13 @@ export function createMetadataRoutes(tokens: MetadataTokens, options: MetadataOp
   if (server !== undefined && issuer !== undefined) {
     const keys = hasKeys ? { jwks_uri: new URL(issuer).origin + keysPath } : {}
     const members = parseOptions('server', server, SERVER_MEMBERS)
-    const document = { issuer, ...keys, ...members }
+    const document = { issuer, ...keys, ...toServerProofs(tokens), ...members }
     documents.set(toIssuerPath('oauth-authorization-server', issuer), () => document)
   }
   if (resource !== undefined) {
     const servers = issuer === undefined ? {} : { authorization_servers: [issuer] }
     const members = parseOptions('resource', resource, RESOURCE_MEMBERS)
-    const document = { ...servers, ...members }
+    const document = { ...servers, ...toResourceProofs(tokens), ...members }
     documents.set(toWellKnownPath('oauth-protected-resource', members.resource), () => document)
   }
   if (documents.size === 0) {
@@ -121,6 +122,24 @@ function publishesKeys(tokens: MetadataTokens, jwks: boolean | undefined): boole
   } catch (error) {
     if (jwks === true || !isConfigurationError(error)) throw error
     return false
+  }
+}
+
+// RFC 9449 §5.1, RFC 8705 §3.3. An absent flag is `false`.
+function toServerProofs(tokens: MetadataTokens): Partial<ServerMetadata> {
+  const { dpopAlgorithms = null, acceptsCertificates = false } = readInternals(tokens)?.proofs ?? {}
+  return {
+    ...(dpopAlgorithms !== null && { dpop_signing_alg_values_supported: dpopAlgorithms }),
+    ...(acceptsCertificates && { tls_client_certificate_bound_access_tokens: true }),
+  }
+}
+
+// RFC 9728 §2
+function toResourceProofs(tokens: MetadataTokens): Partial<ResourceMetadata> {
+  const isDpopRequired = readInternals(tokens)?.proofs.required === 'dpop'
+  return {
+    ...toServerProofs(tokens),
+    ...(isDpopRequired && { dpop_bound_access_tokens_required: true }),
   }
 }
 

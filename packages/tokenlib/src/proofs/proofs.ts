@@ -7,8 +7,10 @@ import type { StoreConnection } from '../revocation/connect-store.js'
 import type { Clock } from '../time.js'
 import type { DpopChallenge } from '../token-error.js'
 import type { Confirmation } from '../tokens/payload.js'
+import { readOtherForm } from '../tokens/token-sources.js'
 import { type Certificates, createCertificates, type MtlsOptions } from './certificates.js'
 import { createDpop, type Dpop, type DpopOptions, toTokenHash } from './dpop.js'
+import type { DpopAlgorithm } from './dpop-proof.js'
 
 /** How a request proves that it has the key of its token. */
 export type ProofKind = 'dpop' | 'mtls'
@@ -23,6 +25,8 @@ export interface ProofOptions {
 export interface Proofs {
   /** Whether tokens with the scheme `DPoP` are read. */
   readonly acceptsDpop: boolean
+  /** The algorithms that DPoP proofs may be signed with; `null` if none are checked. */
+  readonly dpopAlgorithms: readonly DpopAlgorithm[] | null
   /** The kind that every route demands; `null` if bearer tokens are accepted too. */
   readonly required: ProofKind | null
   accepts(kind: ProofKind): boolean
@@ -100,7 +104,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     if (proof.jkt !== jkt) throw new InvalidProofError('DPoP proof was made with another key')
     // A script cannot read a cookie that is HttpOnly, so it cannot hash the token in it.
     const mayLack = location === 'cookies' && proof.ath === undefined
-    if (!mayLack && proof.ath !== toTokenHash(token))
+    if (!mayLack && !isHashOf(proof.ath, token))
       throw new InvalidProofError('DPoP proof is for another token')
     return proof.spend
   }
@@ -139,6 +143,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
 
   return {
     acceptsDpop: dpop !== null,
+    dpopAlgorithms: dpop?.algorithms ?? null,
     required,
     accepts: (kind) => (kind === 'dpop' ? dpop : certificates) !== null,
     check(presented, demanded = required ?? undefined) {
@@ -174,6 +179,13 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     createNonce: () => dpop?.createNonce() ?? null,
     addChallenge,
   }
+}
+
+// RFC 9449 §4.3: the client has hashed the token as it was issued, with the higher s for all it knows.
+function isHashOf(ath: string | undefined, token: string): boolean {
+  if (ath === toTokenHash(token)) return true
+  const other = readOtherForm(token)
+  return other !== null && ath === toTokenHash(other)
 }
 
 function checkCertificate(reader: Certificates, thumbprint: string, { view }: PresentedToken): void {

@@ -2,6 +2,8 @@ import type { TokenConfig } from '../config/config.js'
 import type { Settings } from '../config/settings.js'
 import type { SessionClient } from '../events.js'
 import { type RequestSource, toRequestView } from '../http/request-source.js'
+import type { DpopAlgorithm } from '../proofs/dpop-proof.js'
+import type { ProofKind } from '../proofs/proofs.js'
 import type { Authenticator } from '../requests/authenticate.js'
 import { checkToken, type UnrevokedOptions, verifyWithoutRevocation } from '../requests/check-request.js'
 import type { Dependency, DependencyValue } from '../requests/dependencies.js'
@@ -38,6 +40,8 @@ export interface ManagerInternals<Payload = TokenPayload> {
   readReplica(): ReplicaState | null
   /** Where a request comes from: the address as `clientIp` reads it, and the user agent. */
   readClient(request: RequestSource): SessionClient
+  /** What the manager checks of tokens that are bound to a key; metadata tell clients. */
+  readonly proofs: AcceptedProofs
   /**
    * Whether a request proves a key that new tokens can be bound to. Throws if its proof is invalid, or is missing where every
    * route demands one.
@@ -70,6 +74,16 @@ export interface ManagerInternals<Payload = TokenPayload> {
   toSubject(issuer: string, sub: string): string
   /** What `tokenlib doctor` reports. */
   inspect(): ManagerInspection
+}
+
+/** The proofs that a manager checks. */
+export interface AcceptedProofs {
+  /** The algorithms that DPoP proofs may be signed with; `null` if the manager does not accept DPoP. */
+  readonly dpopAlgorithms: readonly DpopAlgorithm[] | null
+  /** Whether tokens that are bound to a client certificate are accepted. */
+  readonly acceptsCertificates: boolean
+  /** The kind of proof that every route demands; `null` if bearer tokens are accepted too. */
+  readonly required: ProofKind | null
 }
 
 // Shared by every copy of this package in a process: the command line may use another copy than the application.
@@ -122,6 +136,11 @@ function createInternals(parts: InternalParts): ManagerInternals {
     },
     readReplica: () => connection?.readReplica() ?? null,
     readClient: (request) => clients.read({ request }),
+    proofs: Object.freeze({
+      dpopAlgorithms: proofs.dpopAlgorithms,
+      acceptsCertificates: proofs.accepts('mtls'),
+      required: proofs.required,
+    }),
     hasProof: (request) => proofs.hasProof(toRequestView(request)),
     createNonce: () => proofs.createNonce(),
     setDescribeUser: (describeUser) => users.register(describeUser),

@@ -184,9 +184,20 @@ export function readLowerSpelling(algorithm: string, encoded: string): string | 
   return s < spec.order ? toBase64url(toLowS(signature, spec)) : null
 }
 
+/** The other spelling of an ECDSA signature whose s is the lower one, or `null` for any other text. */
+export function readHigherSpelling(algorithm: string, encoded: string): string | null {
+  const spec = Object.hasOwn(ALGORITHMS, algorithm) ? ALGORITHMS[algorithm as Algorithm] : null
+  if (spec?.family !== 'ecdsa') return null
+  const signature = readBase64url(encoded)
+  return signature !== null && isLowS(signature, spec) ? toBase64url(replaceS(signature, spec)) : null
+}
+
 /** The low-s form of an ECDSA signature of the right length whose s is below the order; changes the bytes it is given. */
 export function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
-  if (isLowS(signature, spec)) return signature
+  return isLowS(signature, spec) ? signature : replaceS(signature, spec)
+}
+
+function replaceS(signature: Buffer, spec: EcdsaSpec): Buffer {
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
   signature.set(toInteger(spec.order - s, spec.size), spec.size)
   return signature

@@ -1,6 +1,6 @@
 import { readBase64urlText, readJsonObject } from '../encoding.js'
 import { ConfigurationError, TokenDecodeError, TokenIssuerError } from '../errors.js'
-import { type BoundKey, readLowerSpelling } from './algorithms.js'
+import { type BoundKey, readHigherSpelling, readLowerSpelling } from './algorithms.js'
 import { type CompactJws, parseCompact } from './compact.js'
 import type { NodeKey } from './jose.js'
 import { isNonEmptyString } from './payload.js'
@@ -214,4 +214,12 @@ export function createCanonicalizer(sources: TokenSources, maxLength: number): (
     const lower = readLowerSpelling(lastAlgorithm, token.slice(end))
     return lower === null || !allowsHighS(token) ? token : token.slice(0, end) + lower
   }
+}
+
+/** The other form of a normalised token, which its sender may have used; `null` if it has no other. */
+export function readOtherForm(token: string): string | null {
+  const alg = readUnverified(token.slice(0, Math.max(0, token.indexOf('.'))))?.['alg']
+  const end = token.lastIndexOf('.') + 1
+  const higher = typeof alg === 'string' ? readHigherSpelling(alg, token.slice(end)) : null
+  return higher === null ? null : token.slice(0, end) + higher
 }
