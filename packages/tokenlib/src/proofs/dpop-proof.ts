@@ -1,5 +1,5 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
-import { hasNestedDuplicates, isJsonObject } from '../encoding.js'
+import { hasNestedDuplicates, isJsonObject, readBase64urlText } from '../encoding.js'
 import { InvalidProofError, isConfigurationError, isTokenError } from '../errors.js'
 import { type BoundKey, readLowerSpelling } from '../tokens/algorithms.js'
 import { readKeyMismatch } from '../tokens/asymmetric.js'
@@ -33,6 +33,9 @@ export function parseDpopProof(text: string, algorithms: readonly DpopAlgorithm[
   try {
     const jws = parseCompact(text, MAX_PROOF_LENGTH)
     const header = parseHeader(jws.header, ['dpop+jwt'], 'jwk')
+    // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
+    if (hasNestedDuplicates(readBase64urlText(jws.header) as string))
+      throw invalid('has a header member twice')
     const { alg, typ } = header
     if (typ === undefined) throw invalid('has no "typ"')
     if (!(algorithms as readonly string[]).includes(alg))

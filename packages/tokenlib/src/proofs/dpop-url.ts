@@ -20,10 +20,14 @@ export function createUrlMatcher(publicUrl: PublicUrl): (url: string, view: Requ
       const expected: unknown = publicUrl(view)
       if (!isRequestUrl(expected))
         throw new TypeError('publicUrl() must return the public URL of the request')
-      return normalize(url) === normalize(expected)
+      return readPath(view.url) !== null && normalize(url) === normalize(expected)
     }
   }
-  const bases = [publicUrl].flat().map((base) => new URL(base).href.replace(/\/$/, ''))
+  const bases = [publicUrl].flat().map((base) => {
+    // Not `href`: an empty query or fragment would take in every path.
+    const { origin, pathname } = new URL(base)
+    return origin + pathname.replace(/\/$/, '')
+  })
   return (url, view) => {
     const path = readPath(view.url)
     const found = path === null ? null : normalize(url)
@@ -35,11 +39,19 @@ function isRequestUrl(value: unknown): value is string {
   return typeof value === 'string' && normalize(value) !== null
 }
 
+// What a URL parser takes away, and a router may not: a proof for `/b` must not open `/a/../b`.
+const UNRESOLVED = /[\\\0- ]|\/(?:\.|%2e){1,2}(?:\/|$)/i
+
 // Of `/path?query`, or of an absolute URL, as Fetch requests and proxies have it.
 function readPath(url: string): string | null {
-  const [path = ''] = url.split(/[?#]/, 1)
-  if (path.startsWith('/')) return path
-  return /^https?:/i.test(path) && URL.canParse(path) ? new URL(path).pathname : null
+  const [target = ''] = url.split(/[?#]/, 1)
+  const path = target.startsWith('/') ? target : readAbsolutePath(target)
+  return path === null || UNRESOLVED.test(path) ? null : path
+}
+
+function readAbsolutePath(url: string): string | null {
+  const found = /^https?:\/\/[^/\\]+(\/.*)?$/is.exec(url)
+  return found !== null && URL.canParse(url) ? (found[1] ?? '/') : null
 }
 
 /**

@@ -37,6 +37,8 @@ export interface Proofs {
   check(token: PresentedToken, demanded: ProofKind | undefined): (() => Promise<void>) | null
   /** Throws `ProofRequiredError` for a token that is bound to a key which this manager does not check. */
   assertCheckable(cnf: unknown): void
+  /** The same, and for one that is not bound as demanded: for a token whose proof was checked before. */
+  assertBound(cnf: unknown, demanded: ProofKind | undefined): void
   /** The key that a request proves, for new tokens, or `ProofRequiredError`. Uses the proof up. */
   bind(view: RequestView): Promise<Confirmation>
   /** Whether a request proves a key. Throws if its proof is invalid, or is missing where every route demands one. */
@@ -87,9 +89,15 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     return confirmation
   }
 
-  const assertMayBeUnbound = ({ view, location }: PresentedToken, demanded: ProofKind | undefined): void => {
-    if (demanded !== undefined)
+  // `null` for a token that is bound to no key, and does not have to be.
+  const parseBound = (cnf: unknown, demanded: ProofKind | undefined): Confirmation | null => {
+    const confirmation = cnf === undefined ? null : parseCheckable(cnf)
+    if (demanded !== undefined && confirmation?.[CONFIRMATIONS[demanded]] === undefined)
       throw new ProofRequiredError(`A token that is bound to a key is required (${demanded})`)
+    return confirmation
+  }
+
+  const assertMayBeUnbound = ({ view, location }: PresentedToken): void => {
     if (dpop !== null && view !== null && location === 'headers' && hasDpopScheme(view)) {
       throw new InvalidProofError('Token is not bound to a key, so its scheme must not be DPoP')
     }
@@ -111,7 +119,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
 
   const addChallenge: Proofs['addChallenge'] = (error, view, demanded = required ?? undefined) => {
     if (dpop === null || !isTokenError(error)) return
-    const usesDpop = view !== null && view.header('dpop') !== null
+    const usesDpop = view !== null && hasDpopHeader(view)
     const value: DpopChallenge = Object.freeze({
       algorithms: dpop.algorithms,
       isOnlyScheme: demanded === 'dpop' || usesDpop || error.code.startsWith('PROOF_'),
@@ -147,18 +155,20 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     required,
     accepts: (kind) => (kind === 'dpop' ? dpop : certificates) !== null,
     check(presented, demanded = required ?? undefined) {
-      if (presented.cnf === undefined) {
-        assertMayBeUnbound(presented, demanded)
+      const confirmation = parseBound(presented.cnf, demanded)
+      if (confirmation === null) {
+        assertMayBeUnbound(presented)
         return null
       }
-      const { jkt, 'x5t#S256': thumbprint } = parseCheckable(presented.cnf)
-      const isDemanded = demanded === undefined || (demanded === 'dpop' ? jkt : thumbprint) !== undefined
-      if (!isDemanded) throw new ProofRequiredError()
+      const { jkt, 'x5t#S256': thumbprint } = confirmation
       if (thumbprint !== undefined) checkCertificate(certificates as Certificates, thumbprint, presented)
       return jkt === undefined ? null : checkDpop(dpop as Dpop, jkt, presented)
     },
     assertCheckable(cnf) {
       if (cnf !== undefined) parseCheckable(cnf)
+    },
+    assertBound(cnf, demanded = required ?? undefined) {
+      parseBound(cnf, demanded)
     },
     async bind(view) {
       try {
@@ -201,14 +211,27 @@ function noProof(): ProofRequiredError {
   return new ProofRequiredError('The request proves no key that tokens can be bound to')
 }
 
+function hasDpopHeader(view: RequestView): boolean {
+  try {
+    return view.header('dpop') !== null
+  } catch {
+    // One that is too long to be read is refused where the proof is read.
+    return true
+  }
+}
+
 const HASH = /^[\w-]{43}$/
-const CONFIRMATIONS: readonly string[] = ['jkt', 'x5t#S256'] satisfies readonly (keyof Confirmation)[]
+const CONFIRMATIONS = { dpop: 'jkt', mtls: 'x5t#S256' } as const satisfies Record<
+  ProofKind,
+  keyof Confirmation
+>
+const KNOWN_MEMBERS: readonly string[] = Object.values(CONFIRMATIONS)
 
 // RFC 7800 §3.1: a confirmation that nobody here understands must not pass for one that was checked.
 function parseConfirmation(cnf: unknown): Confirmation {
   const entries = isJsonObject(cnf) ? Object.entries(cnf) : []
   const isKnown = entries.every(
-    ([name, value]) => CONFIRMATIONS.includes(name) && typeof value === 'string' && HASH.test(value),
+    ([name, value]) => KNOWN_MEMBERS.includes(name) && typeof value === 'string' && HASH.test(value),
   )
   if (entries.length === 0 || !isKnown) throw new ProofRequiredError()
   return cnf as Confirmation

@@ -215,13 +215,15 @@ function checkMessage(
     if (policy.locations !== undefined && !policy.locations.includes(location)) {
       throw new MissingTokenError(`The token of the WebSocket handshake was found in ${location}`)
     }
-    const { verifier } = authenticator
+    const { verifier, proofs } = authenticator
     const now = authenticator.now()
     const allowExpired = (readAccepted(upgrade)?.followed ?? null) !== null
     const verified = verifier.verify(token, now, allowExpired)
     const { payload, claims, source } = verified
     assertIssuer(source.issuer, policy)
     assertType(payload, policy)
+    // The handshake has brought the proof, but only of a token that is bound.
+    proofs.assertBound(claims.cnf, policy.proof)
     assertFresh(claims, policy, now)
     // A token is fresh until it expires at the latest, also where the socket outlives it.
     if (demandsFresh(policy) && !isCurrent(claims, source.rules, now / 1000)) {
