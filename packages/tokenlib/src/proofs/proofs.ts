@@ -23,8 +23,6 @@ export interface ProofOptions {
 
 /** Checks that requests have the keys of their tokens. */
 export interface Proofs {
-  /** Whether tokens with the scheme `DPoP` are read. */
-  readonly acceptsDpop: boolean
   /** The algorithms that DPoP proofs may be signed with; `null` if none are checked. */
   readonly dpopAlgorithms: readonly DpopAlgorithm[] | null
   /** The kind that every route demands; `null` if bearer tokens are accepted too. */
@@ -150,7 +148,6 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
   }
 
   return {
-    acceptsDpop: dpop !== null,
     dpopAlgorithms: dpop?.algorithms ?? null,
     required,
     accepts: (kind) => (kind === 'dpop' ? dpop : certificates) !== null,
