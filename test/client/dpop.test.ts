@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { dpop, type DpopOptions } from '../../packages/client/src/dpop.js'
+import { dpop, type DpopKeyOptions } from '../../packages/client/src/dpop.js'
 import { createTokenClient, type TokenProof } from '../../packages/client/src/index.js'
 import { hash, openProofServer, ORIGIN, refuse } from './open-proof-server.js'
 import { ADA, unavailable } from './open-server.js'
@@ -191,7 +191,7 @@ describe('a refused proof', () => {
   test.each(['PROOF_INVALID', 'PROOF_REQUIRED'])('with %s at a refresh ends the session', async (code) => {
     const { client, events, plan, routes } = openProofServer()
     await client.logIn(ADA)
-    plan('GET /notes', () => refuse(code))
+    plan('GET /notes', () => refuse('TOKEN_EXPIRED'))
     plan('POST /auth/refresh', () => refuse(code))
     expect((await client.fetch(NOTES)).status).toBe(401)
     expect(routes(1)).toEqual(['GET /notes', 'POST /auth/refresh'])
@@ -226,7 +226,7 @@ test('a key that is not created in time does not keep a request from being abort
 
 test('clients without a database have a key each', async () => {
   const { createClient, seen } = openProofServer()
-  for (const options of [{}, {}, { storage: 'memory', name: 'other' }] satisfies DpopOptions[]) {
+  for (const options of [{}, {}, { storage: 'memory', name: 'other' }] satisfies DpopKeyOptions[]) {
     const { client } = createClient({ proof: dpop(options) })
     await client.logIn(ADA)
   }
@@ -239,7 +239,7 @@ test('clients without a database have a key each', async () => {
 test.each([{ storage: 'cookies' }, { storage: null }, { name: '' }, { name: 1 }, { key: 'a' }])(
   'the options %j are a TypeError',
   (options) => {
-    expect(() => dpop(options as DpopOptions)).toThrow(TypeError)
+    expect(() => dpop(options as DpopKeyOptions)).toThrow(TypeError)
   },
 )
 

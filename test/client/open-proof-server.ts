@@ -51,6 +51,7 @@ export function openProofServer(options: TokenClientOptions = {}) {
     return Response.json({
       session: { id: 's', sub: 'ada', claims: {}, scopes: [], fresh: true, accessExpiresIn: 900 },
       accessToken: `access.${tokens}`,
+      tokenType: 'DPoP',
       refreshToken: `refresh.${tokens}`,
     })
   }

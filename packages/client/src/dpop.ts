@@ -1,7 +1,7 @@
 import type { TokenProof } from './options.js'
 
 /** Where the key of a client is. */
-export interface DpopOptions {
+export interface DpopKeyOptions {
   /** `memory` for a key that is gone with the page. Default `indexeddb`, or `memory` where there is none. */
   readonly storage?: 'indexeddb' | 'memory'
   /** Clients with different names have different keys. Default `default`. */
@@ -52,7 +52,7 @@ const MAX_CLOCK_ERROR_MS = 3000
  * @example
  * const client = createTokenClient({ proof: dpop() })
  */
-export function dpop(options: DpopOptions = {}): TokenProof {
+export function dpop(options: DpopKeyOptions = {}): TokenProof {
   const { storage = 'indexeddb', name = 'default' } = options
   for (const [option, value] of Object.entries<unknown>({ ...options })) {
     const isValid =
@@ -70,7 +70,7 @@ export function dpop(options: DpopOptions = {}): TokenProof {
 
   const createProof = async ({ headers, method, url }: Request, now: number): Promise<string> => {
     const { jwk, privateKey } = await (loading ??= loadKey(storage, name))
-    const token = headers.get('authorization')?.replace(/^DPoP /, '')
+    const token = headers.get('authorization')?.replace(/^\w+ /, '')
     const header = { typ: 'dpop+jwt', alg: 'ES256', jwk }
     const payload = {
       jti: toBase64Url(crypto.getRandomValues(new Uint8Array(16))),

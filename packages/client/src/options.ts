@@ -39,7 +39,7 @@ export interface ClientTimers {
 
 /**
  * Sends requests with a proof that the sender has the key of the session. `dpop()` of `@tokenlib/client/dpop` returns one.
- * A token in `Authorization` already has the scheme `DPoP`.
+ * A bound token in `Authorization` already has the scheme `DPoP`.
  */
 export type TokenProof = (request: Request, delivery: ProofDelivery) => Promise<Response>
 

@@ -36,21 +36,23 @@ export function createRouteRequest(
 /** What a request proves its session with. */
 export interface RequestCredentials {
   readonly token: string | undefined
+  /** The scheme of a bound token; any other is `Bearer`. */
+  readonly tokenType: string | undefined
   readonly csrf: string | null | undefined
   readonly csrfHeader: string
   /** Whether a proof will be added. */
-  readonly isProven: boolean
+  readonly isProven: unknown
 }
 
 /** Adds the token and, unless the method is safe, the CSRF value. */
 export function authorize(
   given: Request,
-  { token, csrf, csrfHeader, isProven }: RequestCredentials,
+  { token, tokenType, csrf, csrfHeader, isProven }: RequestCredentials,
 ): Request {
   const needsCsrf = csrf && !SAFE_METHOD.test(given.method)
   const request = needsCsrf || isProven ? keepToOrigin(given) : given
   // Set on the request: `fetch(request, { headers })` would reset its referrer.
-  if (token) request.headers.set('authorization', `${isProven ? 'DPoP' : 'Bearer'} ${token}`)
+  if (token) request.headers.set('authorization', `${tokenType === 'DPoP' ? tokenType : 'Bearer'} ${token}`)
   if (needsCsrf) request.headers.set(csrfHeader, csrf)
   return request
 }

@@ -26,6 +26,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   // `null` after a log-out, when nothing is refreshed; `undefined` as long as the server was not asked.
   let session: Session | null | undefined
   let accessToken: string | undefined
+  let tokenType: string | undefined
   let refreshToken: string | undefined
   // All tokens of a session have this value, and those of no other session.
   let sessionCsrf: string | null | undefined
@@ -82,7 +83,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const accept = (answer: Answer, given: Change): Session => {
     const { session: next } = answer
     const name = isKnown(next) ? given : 'loggedIn'
-    ;({ accessToken, refreshToken = refreshToken } = answer)
+    ;({ accessToken, tokenType, refreshToken = refreshToken } = answer)
     hold(next, name)
     channel?.postMessage({ name, session: next })
     return next
@@ -121,9 +122,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     mayRepeat = true,
   ) => {
     const started = epoch
-    const { csrfHeader } = settings
+    const { csrfHeader, proof: isProven } = settings
     const addCredentials = (request: Request): Request =>
-      authorize(request, { token: readToken(), csrf: readCsrf(), csrfHeader, isProven: !!settings.proof })
+      authorize(request, { token: readToken(), tokenType, csrf: readCsrf(), csrfHeader, isProven })
     const mayGoOn = (): boolean => !isReplaced() && epoch === started
     return deliverAnew(first, { ...settings, isSafe, mayRepeat, authorize: addCredentials, mayGoOn })
   }

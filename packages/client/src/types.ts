@@ -21,6 +21,8 @@ export interface TokenSession<Claims = Record<string, unknown>> {
 export interface TokenAnswer<Claims> extends SessionPage {
   readonly session: TokenSession<Claims>
   readonly accessToken?: string
+  /** `DPoP` for tokens that are bound to the key of the client. */
+  readonly tokenType?: string
   /** Left out if the client keeps the refresh token it sent. */
   readonly refreshToken?: string
   /** How many sessions were ended. */

@@ -119,8 +119,12 @@ export class ProofNonceRequiredError extends TokenError {
   override readonly name = 'ProofNonceRequiredError'
   readonly code = 'PROOF_NONCE_REQUIRED'
 
-  constructor() {
-    super('DPoP proof needs a nonce of this server')
+  constructor(hasOther: boolean) {
+    super(
+      hasOther
+        ? 'The nonce of the DPoP proof has expired, or was made with another nonceSecret'
+        : 'DPoP proof needs a nonce of this server',
+    )
   }
 }
 

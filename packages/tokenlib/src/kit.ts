@@ -247,6 +247,7 @@ export {
 export type { JwkSet } from './tokens/key-ring.js'
 export {
   type ClaimRules,
+  type Confirmation,
   type ExtraClaims,
   invalidClaim,
   readEnd,

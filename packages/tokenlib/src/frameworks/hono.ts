@@ -12,12 +12,14 @@ import {
 import { assertErrorOptions, type ErrorResponseOptions, toErrorResponse } from '../requests/error-response.js'
 import { createMount, isBelow, type MountableRoutes } from '../routes/router.js'
 import { createImplicitRefresh, type RefreshingManager } from '../sessions/implicit-refresh.js'
+import type { NodeRequest } from '../http/node-view.js'
 import {
   attach,
   readAttached,
   rememberView,
   type RequestReader,
   type RequestView,
+  setNodeRequest,
   setRequestIp,
 } from '../http/view.js'
 
@@ -107,6 +109,7 @@ export function mount(routes: MountableRoutes): MiddlewareHandler {
   return async (c, next) => {
     // Before the body is read: another route may have used its body up.
     if (!isBelow(routes, new URL(c.req.url).pathname)) return next()
+    rememberConnection(c, c.req.raw)
     return (await answer(await readUnread(c))) ?? next()
   }
 }
@@ -131,7 +134,14 @@ async function readUnread(c: Context): Promise<Request> {
   if (!bodyUsed || method === 'GET' || method === 'HEAD') return c.req.raw
   const unread = new Request(url, { method, headers, body: await c.req.arrayBuffer() })
   setRequestIp(unread, toView(c).ip)
+  rememberConnection(c, unread)
   return unread
+}
+
+// `@hono/node-server` keeps the Node request in the environment. Only a TLS socket has something to tell.
+function rememberConnection(c: Context, request: Request): void {
+  const { incoming } = (c.env ?? {}) as { readonly incoming?: NodeRequest }
+  if (incoming?.socket?.getPeerCertificate !== undefined) setNodeRequest(request, incoming)
 }
 
 // A route may call a dependency of `fromContext` by itself: it finds the context at the view.
@@ -144,10 +154,10 @@ const contextReader: RequestReader<Context> = {
 }
 
 function toView(c: Context): RequestView {
-  const view = rememberView(
-    c.req.raw,
-    (request) => new FetchView(request, () => (request.bodyUsed ? readKeptBody(c) : undefined)),
-  )
+  const view = rememberView(c.req.raw, (request) => {
+    rememberConnection(c, request)
+    return new FetchView(request, () => (request.bodyUsed ? readKeptBody(c) : undefined))
+  })
   // Not only when the view is new: another application may have been given the same request.
   if (readAttached(view, toView) !== c) attach(view, toView, c)
   return view

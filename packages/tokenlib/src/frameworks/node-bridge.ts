@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { isUrlEncoded } from '../http/body.js'
 import { readReplacedCookies } from '../http/read-token.js'
-import { setRequestIp } from '../http/view.js'
+import { setNodeRequest, setRequestIp } from '../http/view.js'
 import { toRequestView } from '../http/request-source.js'
 import { assertMount, isBelow, type MountableRoutes, MOUNTED_METHODS } from '../routes/router.js'
 
@@ -38,6 +38,7 @@ export function toFetchRequest(req: IncomingMessage, res: ServerResponse, facts:
   const url = toUrl(facts.url, facts.origin ?? readOrigin(req))
   const request = new Request(url, { method, headers, ...init } as RequestInit)
   setRequestIp(request, facts.ip)
+  setNodeRequest(request, req)
   return request
 }
 

@@ -22,7 +22,7 @@ export interface NodeRequest {
 /** What is read of a Node socket; a TLS socket has the certificate of its client. */
 interface NodeSocket {
   readonly remoteAddress?: string | undefined
-  getPeerCertificate?(): { readonly raw?: Uint8Array }
+  getPeerCertificate?(): { readonly raw?: Uint8Array } | null
 }
 
 /** The view of a Node request or of a plain object. `found` is where the framework keeps the address and the parsed body. */
@@ -49,8 +49,8 @@ export class NodeView implements RequestView {
     return readRequestIp(this.#found) ?? this.#request.socket?.remoteAddress ?? null
   }
 
-  get certificate(): Uint8Array | null {
-    return this.#request.socket?.getPeerCertificate?.().raw ?? null
+  get certificate(): Uint8Array | null | undefined {
+    return readCertificate(this.#request)
   }
 
   header(name: string): string | null {
@@ -69,6 +69,11 @@ export class NodeView implements RequestView {
     const isText = typeof body === 'string' || body instanceof Uint8Array
     return isText ? parseBody(this.header('content-type'), body) : body
   }
+}
+
+/** The client certificate of a Node request's connection; `null` for none, and `undefined` for a request without a socket. */
+export function readCertificate({ socket }: Pick<NodeRequest, 'socket'>): Uint8Array | null | undefined {
+  return socket ? (socket.getPeerCertificate?.()?.raw ?? null) : undefined
 }
 
 /**

@@ -1,7 +1,7 @@
 import { isMultipart, parseBody, readBytes, toFields } from './body.js'
-import { type NodeRequest, NodeView, readSingleHeader } from './node-view.js'
+import { type NodeRequest, NodeView, readCertificate, readSingleHeader } from './node-view.js'
 import { type Kind, kindOf } from '../options.js'
-import { readRequestIp, rememberView, type RequestReader, type RequestView } from './view.js'
+import { readNodeRequest, readRequestIp, rememberView, type RequestReader, type RequestView } from './view.js'
 
 /** Whatever a dependency can be called with: a Fetch `Request`, a Node request or a plain object, or a view. */
 export type RequestSource = Request | NodeRequest | RequestView
@@ -80,6 +80,15 @@ export class FetchView implements RequestView {
 
   get ip(): string | null {
     return readRequestIp(this.#request)
+  }
+
+  get certificate(): Uint8Array | null | undefined {
+    // srvx, which h3 and Elysia run on in Node, keeps the Node request at its own.
+    const { runtime } = this.#request as {
+      readonly runtime?: { readonly node?: { readonly req?: NodeRequest } }
+    }
+    const source = (readNodeRequest(this.#request) as NodeRequest | undefined) ?? runtime?.node?.req
+    return source && readCertificate(source)
   }
 
   header(name: string): string | null {

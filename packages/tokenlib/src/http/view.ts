@@ -13,8 +13,8 @@ export interface RequestView {
   body(): Promise<unknown>
   /** The address of the other end of the connection, where the server knows it. */
   readonly ip?: string | null
-  /** The client certificate of the connection in DER, where the server knows it. */
-  readonly certificate?: Uint8Array | null
+  /** The client certificate of the connection in DER; `null` for none, and `undefined` if the server does not tell. */
+  readonly certificate?: Uint8Array | null | undefined
 }
 
 /** How an adapter reads a request, from whatever object stands for one in its framework. */
@@ -131,6 +131,16 @@ export function setRequestIp(request: object, ip: string | null | undefined): vo
     throw new TypeError('The address of a request must be a string, null or undefined')
   }
   attach(request, setRequestIp, ip ?? null)
+}
+
+/** Remembers the Node request that a Fetch request was made of: its socket has the client certificate. */
+export function setNodeRequest(request: object, source: object): void {
+  attach(request, setNodeRequest, source)
+}
+
+/** The Node request that a Fetch request was made of, or `undefined`. */
+export function readNodeRequest(request: object): object | undefined {
+  return readAttached(request, setNodeRequest) as object | undefined
 }
 
 /** The address that was set, or the `ip` that a framework has put on its request, or `null`. */

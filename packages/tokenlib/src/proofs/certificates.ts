@@ -38,7 +38,13 @@ export function createCertificates(options: MtlsOptions): Certificates {
   }
 }
 
-const readConnection = (view: RequestView): Uint8Array | null | undefined => view.certificate
+function readConnection({ certificate }: RequestView): Uint8Array | null {
+  // Otherwise nobody would notice that no token is ever bound.
+  if (certificate === undefined) {
+    throw new TypeError('This server does not tell the certificates of clients: set readCertificate of mtls')
+  }
+  return certificate
+}
 
 function toDer(certificate: unknown): Uint8Array {
   if (certificate instanceof Uint8Array) return certificate

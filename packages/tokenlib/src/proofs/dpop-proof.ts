@@ -37,7 +37,7 @@ export function parseDpopProof(text: string, algorithms: readonly DpopAlgorithm[
     if (hasNestedDuplicates(readBase64urlText(jws.header) as string))
       throw invalid('has a header member twice')
     const { alg, typ } = header
-    if (typ === undefined) throw invalid('has no "typ"')
+    if (typ === undefined) throw invalid('must have the "typ" dpop+jwt')
     if (!(algorithms as readonly string[]).includes(alg))
       throw invalid(`must be signed with ${algorithms.join(', ')}`)
     const key = importKey(header, alg as DpopAlgorithm)

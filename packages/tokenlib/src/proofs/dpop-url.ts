@@ -1,8 +1,9 @@
+import { InvalidProofError } from '../errors.js'
 import type { RequestView } from '../http/view.js'
 
 /**
  * Where clients reach the application: its public origin, with the path that a proxy strips, if it strips one; several of
- * them; or a function that returns the public URL of a request.
+ * them; or a function that returns one for a request, such as that of a tenant.
  */
 export type PublicUrl = string | readonly string[] | ((request: RequestView) => string)
 
@@ -13,30 +14,39 @@ export function isPublicUrl(value: unknown): value is string {
   return /^https?:$/.test(protocol) && [username, password, search, hash].every((part) => part === '')
 }
 
-/** Returns a function that tells whether a URL is the public URL of a request. */
-export function createUrlMatcher(publicUrl: PublicUrl): (url: string, view: RequestView) => boolean {
-  if (typeof publicUrl === 'function') {
-    return (url, view) => {
-      const expected: unknown = publicUrl(view)
-      if (!isRequestUrl(expected))
-        throw new TypeError('publicUrl() must return the public URL of the request')
-      return readPath(view.url) !== null && normalize(url) === normalize(expected)
-    }
-  }
-  const bases = [publicUrl].flat().map((base) => {
-    // Not `href`: an empty query or fragment would take in every path.
-    const { origin, pathname } = new URL(base)
-    return origin + pathname.replace(/\/$/, '')
-  })
+/** Returns a function that throws `InvalidProofError` unless a URL is the public URL of a request. */
+export function createUrlCheck(publicUrl: PublicUrl): (url: string, view: RequestView) => void {
+  const given = typeof publicUrl === 'function' ? null : [publicUrl].flat().map(toBase)
+  const readBases = (view: RequestView): readonly string[] =>
+    given ?? [parseBase((publicUrl as Chosen)(view))]
   return (url, view) => {
     const path = readPath(view.url)
-    const found = path === null ? null : normalize(url)
-    return found !== null && bases.some((base) => normalize(base + path) === found)
+    const bases = readBases(view)
+    const found = normalize(url)
+    if (path !== null && found !== null && bases.some((base) => normalize(base + path) === found)) return
+    const expected = bases.map((base) => base + (path ?? '')).join(' or ')
+    throw new InvalidProofError(
+      `DPoP proof is for ${(found ?? 'no URL').slice(0, MAX_SHOWN)}, not for ${expected.slice(0, MAX_SHOWN)} (publicUrl)`,
+    )
   }
 }
 
-function isRequestUrl(value: unknown): value is string {
-  return typeof value === 'string' && normalize(value) !== null
+type Chosen = Extract<PublicUrl, (request: RequestView) => string>
+
+// An error message is no place for kilobytes.
+const MAX_SHOWN = 200
+
+function parseBase(value: unknown): string {
+  if (isPublicUrl(value)) return toBase(value)
+  throw new TypeError(
+    `publicUrl() must return an http or https URL like https://api.example.com, not ${String(value)}`,
+  )
+}
+
+// Not `href`: an empty query or fragment would take in every path.
+function toBase(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname.replace(/\/$/, '')
 }
 
 // What a URL parser takes away, and a router may not: a proof for `/b` must not open `/a/../b`.

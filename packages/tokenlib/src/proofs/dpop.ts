@@ -19,7 +19,7 @@ import {
 import type { StoreConnection } from '../revocation/connect-store.js'
 import { type Clock, type Duration, parseDuration } from '../time.js'
 import { type DpopAlgorithm, type DpopProof, parseDpopProof } from './dpop-proof.js'
-import { createUrlMatcher, isPublicUrl, type PublicUrl } from './dpop-url.js'
+import { createUrlCheck, isPublicUrl, type PublicUrl } from './dpop-url.js'
 import { createNonces } from './nonces.js'
 
 /** Accepts tokens that are bound to a key of the client, with a proof for every request (DPoP, RFC 9449). */
@@ -31,7 +31,7 @@ export interface DpopOptions {
   readonly publicUrl: PublicUrl
   /** Refuses access tokens that are not bound to a key, on every route. Default `false`. */
   readonly required?: boolean
-  /** How old a proof may be. Default `'60s'`. */
+  /** How old a proof may be, 1 second to 10 minutes. Default `'60s'`. */
   readonly maxAge?: Duration
   /** The algorithms that proofs may be signed with. Default: ES256, ES384, ES512, Ed25519, EdDSA, PS256 and RS256. */
   readonly algorithms?: readonly DpopAlgorithm[]
@@ -40,10 +40,10 @@ export interface DpopOptions {
    * of at least 32 bytes. No nonce is stored.
    */
   readonly nonceSecret?: string | Uint8Array
-  /** How long a nonce can be used. Default `'5m'`. */
+  /** How long a nonce can be used, 1 second to 10 minutes. Default `'5m'`. */
   readonly nonceMaxAge?: Duration
   /**
-   * Whether the store remembers every proof, so that none is accepted twice, in any process. Costs one call of the store per
+   * Whether the store remembers every proof, so that none is accepted twice, in any process. Default `true`. Costs one call of the store per
    * request. `false` needs `nonceSecret`: a copied proof then works until its nonce or the proof is too old.
    */
   readonly rememberProofs?: boolean
@@ -57,7 +57,7 @@ const age = duration('a duration of 1 second to 10 minutes', (seconds) => second
 const OPTIONS: OptionKinds<DpopOptions> = {
   publicUrl: required(
     kindOf<PublicUrl>(
-      'the URL where clients reach the application (https://api.example.com), a list of such URLs or a function of the request',
+      'an http or https URL like https://api.example.com, without user, query and fragment, a list of them or a function',
       (value) =>
         typeof value === 'function' ||
         isPublicUrl(value) ||
@@ -106,7 +106,13 @@ export function toTokenHash(token: string): string {
 
 /** Checks proofs as the options say, or throws `TypeError` or `ConfigurationError` for wrong options. */
 export function createDpop(given: DpopOptions, store: StoreConnection | null, now: Clock): Dpop {
-  const options = parseOptions('dpop', given, OPTIONS)
+  const options = parseOptions(
+    'dpop',
+    given,
+    OPTIONS,
+    undefined,
+    (problem) => new TypeError(`dpop: ${problem}`),
+  )
   const {
     algorithms = ALGORITHMS,
     required: isRequired = false,
@@ -125,18 +131,19 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
     nonceSecret === undefined
       ? null
       : createNonces(nonceSecret, parseDuration(options.nonceMaxAge ?? '5m') * 1000)
-  const isRequestUrl = createUrlMatcher(options.publicUrl)
+  const assertUrl = createUrlCheck(options.publicUrl)
   const keepMs = Math.ceil((maxAge + MAX_CLOCK_LEAD_SECONDS + MAX_CLOCK_DIFFERENCE_SECONDS) * 1000)
 
   // RFC 9449 §4.3: the steps that concern the request.
   const assertForRequest = ({ htm, htu, iat, nonce }: DpopProof, view: RequestView): void => {
     if (htm !== view.method) throw new InvalidProofError('DPoP proof is for another method')
-    if (!isRequestUrl(htu, view)) throw new InvalidProofError('DPoP proof is for another URL')
+    assertUrl(htu, view)
     const seconds = now() / 1000 - iat
-    if (seconds > maxAge) throw new InvalidProofError('DPoP proof is too old')
-    if (seconds < -MAX_CLOCK_LEAD_SECONDS) throw new InvalidProofError('DPoP proof is from the future')
-    if (nonces !== null && (nonce === undefined || !nonces.isValid(nonce, now())))
-      throw new ProofNonceRequiredError()
+    if (seconds > maxAge) throw new InvalidProofError(`DPoP proof is too old: ${Math.round(seconds)} seconds`)
+    if (seconds < -MAX_CLOCK_LEAD_SECONDS)
+      throw new InvalidProofError(`DPoP proof is ${Math.round(-seconds)} seconds in the future`)
+    if (nonces === null || (nonce !== undefined && nonces.isValid(nonce, now()))) return
+    throw new ProofNonceRequiredError(nonce !== undefined)
   }
 
   const createSpend = ({ jkt, jti }: DpopProof): RequestProof['spend'] => {

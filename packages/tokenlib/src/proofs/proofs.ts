@@ -91,7 +91,9 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
   const parseBound = (cnf: unknown, demanded: ProofKind | undefined): Confirmation | null => {
     const confirmation = cnf === undefined ? null : parseCheckable(cnf)
     if (demanded !== undefined && confirmation?.[CONFIRMATIONS[demanded]] === undefined)
-      throw new ProofRequiredError(`A token that is bound to a key is required (${demanded})`)
+      throw new ProofRequiredError(
+        `A token that is bound to a key is required: log in with ${PROOF_NAMES[demanded]}`,
+      )
     return confirmation
   }
 
@@ -104,14 +106,18 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
   const checkDpop = (checker: Dpop, jkt: string, presented: PresentedToken): (() => Promise<void>) => {
     const { token, view, location } = presented
     const proof = view && checker.readProof(view)
-    if (view === null || proof === null)
+    if (view === null) throw new ProofRequiredError('Token is bound to a key: pass its request as proofOf')
+    if (proof === null)
       throw new ProofRequiredError('Token is bound to a key, and no DPoP proof came with it')
     if (location === 'headers' && !hasDpopScheme(view)) throw new ProofRequiredError()
     if (proof.jkt !== jkt) throw new InvalidProofError('DPoP proof was made with another key')
     // A script cannot read a cookie that is HttpOnly, so it cannot hash the token in it.
     const mayLack = location === 'cookies' && proof.ath === undefined
-    if (!mayLack && !isHashOf(proof.ath, token))
-      throw new InvalidProofError('DPoP proof is for another token')
+    if (!mayLack && !isHashOf(proof.ath, token)) {
+      throw new InvalidProofError(
+        `DPoP proof ${proof.ath === undefined ? 'has no "ath"' : 'is for another token'}`,
+      )
+    }
     return proof.spend
   }
 
@@ -137,6 +143,9 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
   }
 
   const bind = async (view: RequestView): Promise<Confirmation> => {
+    if (dpop === null && certificates === null) {
+      throw new TypeError('proofOf needs the option dpop or mtls of the TokenManager')
+    }
     const proof = dpop?.readProof(view) ?? null
     if (proof !== null) {
       await proof.spend()
@@ -205,7 +214,9 @@ function checkCertificate(reader: Certificates, thumbprint: string, { view }: Pr
 }
 
 function noProof(): ProofRequiredError {
-  return new ProofRequiredError('The request proves no key that tokens can be bound to')
+  return new ProofRequiredError(
+    'The request has no DPoP proof or client certificate that tokens can be bound to',
+  )
 }
 
 function hasDpopHeader(view: RequestView): boolean {
@@ -222,6 +233,7 @@ const CONFIRMATIONS = { dpop: 'jkt', mtls: 'x5t#S256' } as const satisfies Recor
   ProofKind,
   keyof Confirmation
 >
+const PROOF_NAMES = { dpop: 'a DPoP proof', mtls: 'a client certificate' } as const
 const KNOWN_MEMBERS: readonly string[] = Object.values(CONFIRMATIONS)
 
 // RFC 7800 §3.1: a confirmation that nobody here understands must not pass for one that was checked.

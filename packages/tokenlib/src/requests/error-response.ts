@@ -137,13 +137,16 @@ export function statusOf(code: TokenErrorCode): number {
 }
 
 function createHeaders(
-  { status, isFinal, error: code }: Answer,
+  { status, isFinal, error: given }: Answer,
   error: TokenError,
   message: string,
   { realm = 'api', resourceMetadata, config }: ErrorResponseOptions,
 ): Record<string, string> {
   if (status === 503 || status === 409) return { 'retry-after': '1' }
   if (isFinal === true) return {}
+  const { dpop } = error
+  // RFC 8705 §3: where the proof is a client certificate, it is the token that is invalid.
+  const code = given === 'invalid_dpop_proof' && dpop === undefined ? 'invalid_token' : given
   // RFC 9110 §5.6.4: quotes and backslashes are escaped.
   const parameters = [`realm="${realm.replaceAll(/["\\]/g, '\\$&')}"`]
   if (code !== undefined) parameters.push(`error="${code}"`, `error_description="${toPlain(message)}"`)
@@ -152,7 +155,6 @@ function createHeaders(
   // RFC 9728 §5.1
   if (resourceMetadata !== undefined) parameters.push(`resource_metadata="${resourceMetadata}"`)
   const challenge = `${config?.JWT_HEADER_TYPE || 'Bearer'} ${parameters.join(', ')}`
-  const { dpop } = error
   if (dpop === undefined) return { 'www-authenticate': challenge }
   const algorithms = `algs="${dpop.algorithms.join(' ')}"`
   return {

@@ -132,7 +132,7 @@ export async function authenticateUpgrade(
 
 // Another object with the same members: what is remembered for one is not found at the other.
 function copyView(view: RequestView): RequestView {
-  const { method, url, ip = null, certificate = null } = view
+  const { method, url, ip = null, certificate } = view
   return { method, url, ip, certificate, header: (name) => view.header(name), body: () => view.body() }
 }
 

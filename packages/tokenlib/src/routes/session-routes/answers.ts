@@ -97,16 +97,17 @@ export function isReadElsewhere(config: TokenConfig, type: TokenType): boolean {
 /** The answer with new tokens; those that do not go into cookies are in the body. */
 export function createTokenAnswer(
   { config, createNonce }: AnswerParts,
-  { accessToken, refreshToken }: RefreshedTokens,
+  { accessToken, refreshToken, tokenType }: RefreshedTokens,
   session: SessionAnswer,
   transport: Transport,
 ): Response {
   const cookies: string[] = []
-  const members: { accessToken?: string; refreshToken?: string } = {}
+  const members: { accessToken?: string; refreshToken?: string; tokenType?: string } = {}
   if (goesIntoCookie(config, 'access', transport)) {
     cookies.push(...setAccessCookies({ config }, accessToken))
   } else {
     members.accessToken = accessToken
+    members.tokenType = tokenType
   }
   if (goesIntoCookie(config, 'refresh', transport)) {
     cookies.push(...setRefreshCookies({ config }, refreshToken))

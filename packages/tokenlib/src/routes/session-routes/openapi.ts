@@ -65,10 +65,10 @@ const SESSION: OpenApiSchema = object({
 })
 
 // The answer with new tokens: without those in cookies, and without a refresh token if the one sent stays valid.
-const TOKENS: OpenApiSchema = object({ session: SESSION, accessToken: text, refreshToken: text }, [
-  'accessToken',
-  'refreshToken',
-])
+const TOKENS: OpenApiSchema = object(
+  { session: SESSION, accessToken: text, refreshToken: text, tokenType: text },
+  ['accessToken', 'tokenType', 'refreshToken'],
+)
 
 // A session in the list of a user.
 const LISTED: OpenApiSchema = object({

@@ -1,14 +1,31 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import { request as httpsRequest } from 'node:https'
 import { createServer } from 'node:https'
+import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import express from 'express'
+import fastify from 'fastify'
+import { H3 } from 'h3'
+import { toNodeHandler } from 'h3/node'
+import { Hono } from 'hono'
+import Koa from 'koa'
 import selfsigned from 'selfsigned'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { TokenConfig, TokenManager, type TokenManagerOptions } from '../../packages/tokenlib/src/index.js'
 import type { AnyClaims } from '../../packages/tokenlib/src/index.js'
 import type { JsonClaims } from '../../packages/tokenlib/src/tokens/extra-claims.js'
+import * as forExpress from '../../packages/tokenlib/src/frameworks/express.js'
+import * as forFastify from '../../packages/tokenlib/src/frameworks/fastify.js'
+import * as forH3 from '../../packages/tokenlib/src/frameworks/h3.js'
+import * as forHono from '../../packages/tokenlib/src/frameworks/hono.js'
+import * as forKoa from '../../packages/tokenlib/src/frameworks/koa.js'
+import {
+  createSessionRoutes,
+  type MountableRoutes,
+} from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
-import { PATIENT, SECRET, withBearer } from '../helpers/manager.js'
+import { openToken, PATIENT, SECRET, withBearer } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 import { outcomeOf } from '../helpers/revocable.js'
 
@@ -67,7 +84,10 @@ describe('a session that is bound to a client certificate', () => {
       const refresh = tokens.sessions.refresh(withCertificate(pair.refreshToken, certificate))
       expect(await outcomeOf(refresh)).toBe(code)
     }
-    expect(await outcomeOf(tokens.accessTokenRequired(withBearer(pair.accessToken)))).toBe('PROOF_REQUIRED')
+    // Without a connection, nobody can tell.
+    await expect(tokens.accessTokenRequired(withBearer(pair.accessToken))).rejects.toThrow(
+      naming('TypeError', 'readCertificate'),
+    )
     const { accessToken } = await tokens.sessions.refresh(withCertificate(pair.refreshToken, client))
     expect(await outcomeOf(tokens.accessTokenRequired(withCertificate(accessToken, client)))).toBe('ok')
     expect(await outcomeOf(tokens.accessTokenRequired(withCertificate(accessToken, thief)))).toBe(
@@ -137,44 +157,103 @@ test('dpop and mtls cannot both be required', () => {
   expect(() => open(both)).toThrow(naming('ConfigurationError', 'dpop', 'mtls'))
 })
 
+describe('the session routes know the certificate of a TLS connection', () => {
+  const MOUNTS = {
+    Express: (routes: MountableRoutes) => express().use(forExpress.mount(routes)),
+    Koa: (routes: MountableRoutes) => new Koa().use(forKoa.mount(routes)).callback(),
+    Fastify: async (routes: MountableRoutes) => {
+      let listener: RequestListener = () => {}
+      const app = fastify({
+        serverFactory(handler) {
+          listener = handler as RequestListener
+          return createHttpServer()
+        },
+      })
+      await app.register(forFastify.mount(routes))
+      await app.ready()
+      return listener
+    },
+    Hono: (routes: MountableRoutes) => getRequestListener(new Hono().use(forHono.mount(routes)).fetch),
+    h3: (routes: MountableRoutes) => toNodeHandler(new H3().use(forH3.mount(routes))),
+  } as const
+
+  test.each(Object.entries(MOUNTS))('in %s', async (_, mount) => {
+    const tokens = open()
+    const routes = createSessionRoutes(tokens, { logIn: () => ({ uid: 'ada' }) })
+    const listener = (await mount(routes)) as RequestListener
+    const { ask, close } = await serveTls(listener)
+    try {
+      const pair = await ask('POST /auth/login', client)
+      expect(openToken(pair['accessToken'] as string).claims['cnf']).toEqual({
+        'x5t#S256': client.thumbprint,
+      })
+      expect(await ask('GET /auth/session', client, pair['accessToken'])).toMatchObject({
+        session: { sub: 'ada' },
+      })
+      expect(await ask('GET /auth/session', thief, pair['accessToken'])).toMatchObject({
+        code: 'PROOF_INVALID',
+      })
+      expect(await ask('POST /auth/refresh', thief, pair['refreshToken'])).toMatchObject({
+        code: 'PROOF_INVALID',
+      })
+      expect(await ask('POST /auth/refresh', client, pair['refreshToken'])).toMatchObject({
+        tokenType: 'bearer',
+      })
+    } finally {
+      close()
+    }
+  })
+})
+
 test('a TLS server of Node knows the certificate of its client', async () => {
   const tokens = open()
+  const { ask, close } = await serveTls((request, response) => {
+    const answer =
+      request.url === '/login'
+        ? tokens.sessions.open({ uid: 'ada' }, { proofOf: request })
+        : tokens.accessTokenRequired(request)
+    answer.then(
+      (value) => response.end(JSON.stringify(value)),
+      (error: unknown) => response.end(JSON.stringify(error)),
+    )
+  })
+  try {
+    const { accessToken } = await ask('POST /login', client)
+    expect(await ask('GET /', client, accessToken)).toMatchObject({ sub: 'ada' })
+    expect(await ask('GET /', thief, accessToken)).toMatchObject({ code: 'PROOF_INVALID' })
+  } finally {
+    close()
+  }
+})
+
+/** A TLS server that asks for certificates, and requests with one. */
+async function serveTls(listener: RequestListener) {
   const own = await createCertificate('localhost')
   const server = createServer(
     { cert: own.pem, key: own.key, requestCert: true, rejectUnauthorized: false },
-    (request, response) => {
-      const answer = request.url === '/login' ? logIn(request) : tokens.accessTokenRequired(request)
-      answer.then(
-        (value) => response.end(JSON.stringify(value)),
-        (error: unknown) => response.end(JSON.stringify(error)),
-      )
-    },
+    listener,
   )
-  const logIn = (request: Parameters<typeof tokens.accessTokenRequired>[0]) =>
-    tokens.sessions.open({ uid: 'ada' }, { proofOf: request })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const ask = (path: string, certificate: Certificate, token?: string) =>
+  const ask = (route: string, certificate: Certificate, token?: string) =>
     new Promise<Record<string, string>>((resolve, reject) => {
-      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const [method, path] = route.split(' ')
+      const headers = {
+        'content-type': 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      }
       const tls = {
         cert: certificate.pem,
         key: certificate.key,
         rejectUnauthorized: false,
         agent: false as const,
       }
-      httpsRequest({ host: '127.0.0.1', port, path, headers, ...tls }, (response) => {
+      httpsRequest({ host: '127.0.0.1', port, path, method, headers, ...tls }, (response) => {
         let body = ''
         response.on('data', (chunk) => (body += chunk)).on('end', () => resolve(JSON.parse(body) as never))
       })
         .on('error', reject)
-        .end()
+        .end(method === 'POST' ? '{"name":"ada"}' : undefined)
     })
-  try {
-    const { accessToken } = await ask('/login', client)
-    expect(await ask('/', client, accessToken)).toMatchObject({ sub: 'ada' })
-    expect(await ask('/', thief, accessToken)).toMatchObject({ code: 'PROOF_INVALID' })
-  } finally {
-    server.close()
-  }
-})
+  return { ask, close: () => server.close() }
+}
