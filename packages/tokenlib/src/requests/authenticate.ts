@@ -96,11 +96,10 @@ export async function authenticateToken(
     }
     const location = origin?.found.location ?? null
     const { cnf } = verified.claims
+    const checkProof = policy.checkProof ?? (() => proofs.check({ token, cnf, view, location }, policy.proof))
     // An introspection is about a token that somebody else presents.
     const spendProof =
-      policy.isInspection === true
-        ? proofs.assertCheckable(cnf)
-        : proofs.check({ token, cnf, view, location }, policy.proof)
+      policy.isInspection === true ? proofs.assertCheckable(cnf) : checkProof(verified.claims)
     if (origin !== null && location === 'cookies') {
       if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
       assertOneSession(authenticator, origin, verified)
