@@ -18,12 +18,6 @@ import { CREDENTIALS, DEVICE_ROUTES, type Route, type RouteName, ROUTES } from '
 /** As much of a manager as the description of its routes depends on. */
 export type DescribedManager = Pick<TokenManager<never, object>, 'config'>
 
-/** The options of the routes that their description depends on. */
-export interface DescribeRoutesOptions {
-  readonly path?: string
-  readonly deviceBound?: boolean
-}
-
 /** What is merged into a document. */
 export interface SessionRoutesDescription {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>
@@ -38,7 +32,7 @@ export interface SessionRoutesDescription {
  */
 export function describeSessionRoutes(
   tokens: DescribedManager,
-  options: DescribeRoutesOptions = {},
+  options: { readonly path?: string; readonly deviceBound?: boolean } = {},
 ): SessionRoutesDescription {
   const parsed = parseOptions('describeSessionRoutes()', options, { path: routePath, deviceBound: flag })
   const { path = '/auth', deviceBound = false } = parsed
