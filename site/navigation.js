@@ -57,6 +57,7 @@ export const NAVIGATION = [
       { text: 'Bound tokens', page: 'bound-tokens' },
       { text: 'Browser sessions', page: 'browser-sessions' },
       { text: 'Session routes', page: 'session-routes' },
+      { text: 'Device-bound sessions', page: 'device-bound-sessions' },
       { text: 'Client', page: 'client' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
       { text: 'Introspection and metadata', page: 'oauth-routes' },

@@ -170,6 +170,13 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     ).rejects.toMatchObject({ name: 'ConfigurationError' })
   })
 
+  test('has no routes for devices', async () => {
+    const options = { logIn, deviceBound: true }
+    const { tokens } = createRevocable(COOKIES)
+    const imports = [TokenModule.forRoot({ tokens }), SessionModule.forRoot(options)]
+    await expect(serve([], { platform, imports })).rejects.toMatchObject({ name: 'ConfigurationError' })
+  })
+
   test.each([
     ['', false],
     [', as it came', true],

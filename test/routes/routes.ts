@@ -35,7 +35,8 @@ export interface Sent {
   readonly csrf?: string | null
 }
 
-function createBrowser({ handle }: ReturnType<typeof createSessionRoutes>) {
+/** A browser for session routes. */
+export function createBrowser({ handle }: Pick<ReturnType<typeof createSessionRoutes>, 'handle'>) {
   const jar = createCookieJar()
   const send = async (route: string, sent: Sent = {}): Promise<Response> => {
     const [method = '', path = ''] = route.split(' ')

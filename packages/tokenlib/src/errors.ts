@@ -109,8 +109,8 @@ export class ReusedProofError extends TokenError {
   override readonly name = 'ReusedProofError'
   readonly code = 'PROOF_REUSED'
 
-  constructor() {
-    super('DPoP proof was used before')
+  constructor(message = 'DPoP proof was used before') {
+    super(message)
   }
 }
 
@@ -119,12 +119,8 @@ export class ProofNonceRequiredError extends TokenError {
   override readonly name = 'ProofNonceRequiredError'
   readonly code = 'PROOF_NONCE_REQUIRED'
 
-  constructor(hasOther: boolean) {
-    super(
-      hasOther
-        ? 'The nonce of the DPoP proof has expired, or was made with another nonceSecret'
-        : 'DPoP proof needs a nonce of this server',
-    )
+  constructor(message = 'DPoP proof needs a nonce of this server') {
+    super(message)
   }
 }
 

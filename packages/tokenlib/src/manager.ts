@@ -136,7 +136,15 @@ export class TokenManager<
     this.revoke = createRevoke(authenticator, emitter)
     this.keys = createKeys(settings.keys, settings.setKeys, now)
     this.sockets = createSockets(authenticator)
-    exposeInternals(this, { config, formatError, authenticator, maker, users, store: storage })
+    exposeInternals(this, {
+      config,
+      formatError,
+      authenticator,
+      maker,
+      users,
+      store: storage,
+      random: randomBytes,
+    })
 
     this.tokenRequired = this.require({ type: 'any' })
     this.accessTokenRequired = this.require({ type: 'access' })

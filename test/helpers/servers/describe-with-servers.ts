@@ -31,10 +31,14 @@ export function describeWithPostgres(name: string, body: (url: string) => void):
 }
 
 /** Tests in a Chromium of their own; a test opens contexts in it, which share nothing. */
-export function describeWithChromium(name: string, body: (browser: () => Browser) => void): void {
+export function describeWithChromium(
+  name: string,
+  body: (browser: () => Browser) => void,
+  switches: readonly string[] = [],
+): void {
   describeWith(name, '/own/chromium', () => {
     let chromium: RunningChromium
-    beforeAll(async () => void (chromium = await startChromium()), HOOK_LIMIT)
+    beforeAll(async () => void (chromium = await startChromium(switches)), HOOK_LIMIT)
     afterAll(() => chromium.stop(), HOOK_LIMIT)
     body(() => chromium.browser)
   })

@@ -14,11 +14,11 @@ export interface RunningChromium {
 }
 
 /**
- * Starts a headless Chromium of the caller's own, with an empty profile.
+ * Starts a headless Chromium of the caller's own, with an empty profile; `switches` are additional arguments.
  *
  * Every host name leads to this machine, and every certificate is accepted.
  */
-export async function startChromium(): Promise<RunningChromium> {
+export async function startChromium(switches: readonly string[] = []): Promise<RunningChromium> {
   const executablePath = findChromium()
   if (executablePath === null) throw new Error('There is no chromium or google-chrome on this machine.')
   // Large, and most test files need no browser.
@@ -30,7 +30,7 @@ export async function startChromium(): Promise<RunningChromium> {
   // Not `launch`, whose profile is in a folder that stays behind when this process is killed.
   const context = await chromium.launchPersistentContext(profile, {
     executablePath,
-    args: SWITCHES,
+    args: [...SWITCHES, ...switches],
     artifactsDir: folder.path,
     // Where it keeps a socket, whose path must be short: those of temporary folders on a Mac are not.
     ...(process.platform === 'linux' && { env: { ...process.env, TMPDIR: folder.path } }),

@@ -1,14 +1,9 @@
-import { createPublicKey, type JsonWebKey } from 'node:crypto'
-import { hasNestedDuplicates, isJsonObject, readBase64urlText } from '../encoding.js'
-import { InvalidProofError, isConfigurationError, isTokenError } from '../errors.js'
-import { type BoundKey, readLowerSpelling } from '../tokens/algorithms.js'
-import { readKeyMismatch } from '../tokens/asymmetric.js'
-import { type CompactJws, decodePayload, findSigner, parseCompact, parseHeader } from '../tokens/compact.js'
-import { type Algorithm, assertJwkUse, deriveKid, type JwsHeader } from '../tokens/jose.js'
-import { isNonEmptyString, parseClaims } from '../tokens/payload.js'
+import { InvalidProofError } from '../errors.js'
+import { isNonEmptyString } from '../tokens/payload.js'
+import { parseProofJws, type ProofAlgorithm, type ProofJws } from './proof-jws.js'
 
 /** An algorithm for DPoP proofs, which are signed with a private key. */
-export type DpopAlgorithm = Exclude<Algorithm, `HS${string}`>
+export type DpopAlgorithm = ProofAlgorithm
 
 /** What a proof says. Its signature is valid; everything else is still to be compared with the request. */
 export interface DpopProof {
@@ -24,72 +19,15 @@ export interface DpopProof {
   readonly nonce: string | undefined
 }
 
-// A proof with an RSA key of 4096 bits has half of it.
-const MAX_PROOF_LENGTH = 4096
 const MAX_JTI_LENGTH = 256
 
 /** The proof in a `DPoP` header whose signature is valid (RFC 9449 §4.3, steps 2 to 7), or `InvalidProofError`. */
 export function parseDpopProof(text: string, algorithms: readonly DpopAlgorithm[]): DpopProof {
-  try {
-    const jws = parseCompact(text, MAX_PROOF_LENGTH)
-    const header = parseHeader(jws.header, ['dpop+jwt'], 'jwk')
-    // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
-    if (hasNestedDuplicates(readBase64urlText(jws.header) as string))
-      throw invalid('has a header member twice')
-    const { alg, typ } = header
-    if (typ === undefined) throw invalid('must have the "typ" dpop+jwt')
-    if (!(algorithms as readonly string[]).includes(alg))
-      throw invalid(`must be signed with ${algorithms.join(', ')}`)
-    const key = importKey(header, alg as DpopAlgorithm)
-    findSigner([key], toLowS(alg, jws))
-    return { jkt: key.kid, ...parseProofClaims(jws) }
-  } catch (error) {
-    if (!isTokenError(error) || error.code === 'PROOF_INVALID') throw error
-    throw new InvalidProofError(error.message.replace(/^Token/, 'DPoP proof'))
-  }
+  const { key, claims } = parseProofJws(text, { name: 'DPoP proof', typ: 'dpop+jwt', algorithms })
+  return { jkt: key.kid, ...parseProofClaims(claims) }
 }
 
-function invalid(problem: string): InvalidProofError {
-  return new InvalidProofError(`DPoP proof ${problem}`)
-}
-
-// A proof is remembered by its id, not by its text, so both spellings of an ECDSA signature are one proof.
-function toLowS(alg: string, jws: CompactJws): CompactJws {
-  const signature = readLowerSpelling(alg, jws.signature)
-  return signature === null ? jws : { ...jws, signature }
-}
-
-// Private members of every key type (RFC 7518 §6).
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
-const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e'] as const
-// With an exponent as long as the modulus, one signature takes milliseconds to verify.
-const MAX_EXPONENT = 2n ** 32n
-
-function importKey({ jwk }: JwsHeader, algorithm: DpopAlgorithm): BoundKey {
-  if (!isJsonObject(jwk)) throw invalid('has no "jwk"')
-  if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(jwk, name)))
-    throw invalid('has a private or symmetric key in "jwk"')
-  let key
-  try {
-    assertJwkUse('jwk', jwk, algorithm, 'verify')
-    const members = PUBLIC_MEMBERS.map((name) => [name, jwk[name]])
-    key = createPublicKey({ key: Object.fromEntries(members) as JsonWebKey, format: 'jwk' })
-  } catch (error) {
-    throw invalid(isConfigurationError(error) ? 'has a "jwk" for another use' : 'has a malformed "jwk"')
-  }
-  const mismatch = readKeyMismatch(algorithm, key)
-  if (mismatch !== null) throw invalid(`${mismatch}, because its "alg" is ${algorithm}`)
-  if ((key.asymmetricKeyDetails?.publicExponent ?? 0n) > MAX_EXPONENT)
-    throw invalid('has an RSA exponent over 32 bits')
-  const kid = deriveKid(key)
-  return { algorithm, kid, ids: [kid], key }
-}
-
-function parseProofClaims(jws: CompactJws): Omit<DpopProof, 'jkt'> {
-  const text = decodePayload(jws)
-  const claims = parseClaims(text)
-  if (hasNestedDuplicates(text as string)) throw invalid('has a claim twice')
-  const { jti, htm, htu, iat, ath, nonce } = claims
+function parseProofClaims({ jti, htm, htu, iat, ath, nonce }: ProofJws['claims']): Omit<DpopProof, 'jkt'> {
   if (!isNonEmptyString(jti) || jti.length > MAX_JTI_LENGTH) throw invalidClaim('jti')
   if (!isNonEmptyString(htm)) throw invalidClaim('htm')
   if (!isNonEmptyString(htu)) throw invalidClaim('htu')
@@ -100,5 +38,5 @@ function parseProofClaims(jws: CompactJws): Omit<DpopProof, 'jkt'> {
 }
 
 function invalidClaim(name: string): InvalidProofError {
-  return invalid(`has no valid "${name}"`)
+  return new InvalidProofError(`DPoP proof has no valid "${name}"`)
 }

@@ -75,6 +75,8 @@ const OPTIONS: OptionKinds<DpopOptions> = {
   rememberProofs: flag,
 }
 
+const WRONG_NONCE = 'The nonce of the DPoP proof has expired, or was made with another nonceSecret'
+
 // How far the clock of a client may be ahead, and how far the clocks of two servers may be apart.
 const MAX_CLOCK_LEAD_SECONDS = 5
 const MAX_CLOCK_DIFFERENCE_SECONDS = 60
@@ -143,7 +145,7 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
     if (seconds < -MAX_CLOCK_LEAD_SECONDS)
       throw new InvalidProofError(`DPoP proof is ${Math.round(-seconds)} seconds in the future`)
     if (nonces === null || (nonce !== undefined && nonces.isValid(nonce, now()))) return
-    throw new ProofNonceRequiredError(nonce !== undefined)
+    throw new ProofNonceRequiredError(nonce === undefined ? undefined : WRONG_NONCE)
   }
 
   const createSpend = ({ jkt, jti }: DpopProof): RequestProof['spend'] => {

@@ -96,9 +96,10 @@ export async function authenticateToken(
     }
     const location = origin?.found.location ?? null
     const { cnf } = verified.claims
+    const checkProof = policy.checkProof ?? (() => proofs.check({ token, cnf, view, location }, policy.proof))
     // An introspection is about a token that somebody else presents, with a proof that is not here.
     if (isInspection) proofs.assertCheckable(cnf)
-    const spendProof = isInspection ? null : proofs.check({ token, cnf, view, location }, policy.proof)
+    const spendProof = isInspection ? null : checkProof(verified.claims)
     if (origin !== null && location === 'cookies') {
       if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
       assertOneSession(authenticator, origin, verified)

@@ -121,6 +121,8 @@ export interface CompiledPolicy extends ParsedPolicy {
   readonly isRotation?: boolean
   /** Whether a token is only looked at: a used refresh token is refused, and its session goes on. */
   readonly isInspection?: boolean
+  /** Replaces the check of the key that a token is bound to. Returns what uses the proof up. */
+  readonly checkProof?: (claims: TokenPayload) => () => Promise<void>
 }
 
 /** A parsed policy, compiled; `configured` are the locations for policies that name none. */

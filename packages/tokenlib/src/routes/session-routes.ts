@@ -3,8 +3,10 @@ import { internalsOf } from '../sessions/internals.js'
 import { createRoute, createRouter, type Methods, type MountableRoutes, type Route } from './router.js'
 import { createErrorAnswer } from './session-routes/answers.js'
 import { answerLogin, answerRefresh, answerStepUp } from './session-routes/login.js'
-import { type RouteName, ROUTES } from './session-routes/openapi.js'
+import { answerDeviceRefresh, answerDeviceRegister } from './session-routes/device-bound.js'
+import { DEVICE_ROUTES, type DeviceRouteName, type RouteName, ROUTES } from './session-routes/route-table.js'
 import {
+  assertBindable,
   assertManager,
   assertRouteOptions,
   type RouteParts,
@@ -76,6 +78,11 @@ const ANSWERS: Readonly<Record<RouteName, Answer>> = {
   stepUp: answerStepUp,
 }
 
+const DEVICE_ANSWERS: Readonly<Record<DeviceRouteName, Answer>> = {
+  deviceRegister: answerDeviceRegister,
+  deviceRefresh: answerDeviceRefresh,
+}
+
 /**
  * Routes for login, refresh, logout and the list of sessions. Mount them with the `mount` of an adapter.
  *
@@ -89,22 +96,27 @@ export function createSessionRoutes<Input extends object, Output extends object,
   options: NoInfer<SessionRoutesOptions<Input>>,
 ): SessionRoutes {
   assertRouteOptions(options)
-  const { path = '/auth' } = options
+  const { path = '/auth', deviceBound = false } = options
   assertManager(tokens, path)
+  if (deviceBound) assertBindable(tokens.config)
   if (options.describeUser !== undefined) internalsOf(tokens).setDescribeUser(options.describeUser)
   const accessTokenRequired = tokens.require({ issuer: 'own' })
   const parts = { tokens, accessTokenRequired, options } as unknown as RouteParts
   const all = Object.keys(ANSWERS) as readonly RouteName[]
   // The route checks its method itself: an application could mount it for GET, which needs no CSRF value.
-  const create = (names: readonly RouteName[]): Route<[id?: string]> => {
-    const methods = names.map((name) => [
-      ROUTES[name].method,
-      (request: Request, id = '') => ANSWERS[name](parts, request, id),
+  const createFor = (
+    answers: readonly (readonly [method: string, answer: Answer])[],
+  ): Route<[id?: string]> => {
+    const methods = answers.map(([method, answer]) => [
+      method,
+      (request: Request, id = '') => answer(parts, request, id),
     ])
     return createRoute(Object.fromEntries(methods) as Methods<[id?: string]>, (error) =>
       createErrorAnswer(parts, error),
     )
   }
+  const create = (names: readonly RouteName[]): Route<[id?: string]> =>
+    createFor(names.map((name) => [ROUTES[name].method, ANSWERS[name]]))
   const single = Object.fromEntries(all.map((name) => [name, create([name])])) as Record<
     RouteName,
     Route<[id?: string]>
@@ -113,14 +125,17 @@ export function createSessionRoutes<Input extends object, Output extends object,
     if (typeof id !== 'string') throw new TypeError('endSession() takes a request and the id of a session')
     return single.endSession(request, id)
   }
+  const routes = all.map((name) => [
+    `/${ROUTES[name].path}`,
+    create(all.filter((other) => ROUTES[other].path === ROUTES[name].path)),
+  ])
+  const devices = (Object.keys(DEVICE_ANSWERS) as DeviceRouteName[]).map((name) => [
+    `/${DEVICE_ROUTES[name].path}`,
+    createFor([[DEVICE_ROUTES[name].method, DEVICE_ANSWERS[name]]]),
+  ])
   const router = createRouter({
     path,
-    routes: Object.fromEntries(
-      all.map((name) => [
-        `/${ROUTES[name].path}`,
-        create(all.filter((other) => ROUTES[other].path === ROUTES[name].path)),
-      ]),
-    ),
+    routes: Object.fromEntries(deviceBound ? [...routes, ...devices] : routes) as Record<string, Route>,
     find(rest) {
       const id = SESSION_PATH.exec(rest)?.[1]
       return id === undefined ? null : (request) => endSession(request, decode(id))

@@ -16,9 +16,11 @@ import type { ReplicaState, RevocationStore } from '../revocation/store.js'
 import type { Clock } from '../time.js'
 import type { BoundKey } from '../tokens/algorithms.js'
 import type { ClaimsInput, CreateTokenOptions } from '../tokens/create.js'
+import type { RandomBytes } from '../tokens/ids.js'
 import type { TokenPayload, TokenType } from '../tokens/payload.js'
 import type { IssuerSource } from '../tokens/token-source.js'
 import type { DescribeUser, UserDescriber } from './describe-user.js'
+import { createDeviceSessions, type DeviceSessions } from './device-sessions.js'
 import { readRevocableClaims } from './logout.js'
 import type { TokenMaker } from './token-maker.js'
 
@@ -72,6 +74,8 @@ export interface ManagerInternals<Payload = TokenPayload> {
   verifyIssuedJwt(jwt: string, options: IssuedJwtOptions): Promise<IssuedJwt>
   /** How a `sub` of one of the issuers appears in a payload: with the prefix of the issuer. */
   toSubject(issuer: string, sub: string): string
+  /** Sessions that are bound to a device. Experimental. */
+  readonly devices: DeviceSessions
   /** What `tokenlib doctor` reports. */
   inspect(): ManagerInspection
 }
@@ -114,6 +118,7 @@ interface InternalParts extends Pick<ManagerInternals, 'config' | 'formatError' 
   readonly authenticator: Authenticator
   readonly maker: TokenMaker
   readonly users: UserDescriber
+  readonly random: RandomBytes
 }
 
 /** Makes the internals of a manager available to `internalsOf`. */
@@ -157,6 +162,7 @@ function createInternals(parts: InternalParts): ManagerInternals {
       if (known === undefined) throw new TypeError('issuer must be one of the issuers of this manager')
       return known.subjectPrefix + parseText('sub', sub)
     },
+    devices: createDeviceSessions(parts),
     inspect: () => ({ config, store, ...inspect(settings, now()) }),
   }
 }

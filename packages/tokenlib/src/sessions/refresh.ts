@@ -1,5 +1,5 @@
 import type { CreateTokenOptions } from '../tokens/create.js'
-import { type TokenPayload, extraClaims } from '../tokens/payload.js'
+import { type Confirmation, type TokenPayload, extraClaims } from '../tokens/payload.js'
 import { RevokedTokenError, SubjectNotFoundError } from '../errors.js'
 import { kindOf, type OptionKinds, parseOptions } from '../options.js'
 import { settleQuietly } from '../runtime.js'
@@ -18,7 +18,7 @@ import type { PlannedTokens, UserDescriber } from './describe-user.js'
 import { observeCheck } from '../requests/observe-check.js'
 import { revokeSessions } from './revoke.js'
 import type { RefreshedTokens, TokenMaker } from './token-maker.js'
-import { compilePolicy } from '../requests/policy.js'
+import { compilePolicy, type ParsedPolicy } from '../requests/policy.js'
 import { OWN } from '../tokens/token-sources.js'
 
 /** Options of a refresh; what is left out comes from `describeUser`, or from the refresh token. */
@@ -36,6 +36,12 @@ const REFRESH_OPTIONS: OptionKinds<RefreshOptions> = {
   proofOf: requestKind,
 }
 
+/** Checks the proof of a device for a refresh token, and returns what the next one is bound to. */
+export type DeviceCheck = (claims: TokenPayload) => {
+  readonly cnf: Confirmation
+  readonly spend: () => Promise<void>
+}
+
 /** The parts that sessions need. */
 export interface SessionParts {
   readonly authenticator: Authenticator
@@ -43,17 +49,18 @@ export interface SessionParts {
   readonly users: UserDescriber
 }
 
-/** New tokens for a refresh token, or for the refresh token in a request. */
+/** New tokens for a refresh token, or for the refresh token in a request; `device` takes one that a device is bound to. */
 export async function refreshPair(
   parts: SessionParts,
   source: RequestSource | string,
   options: RefreshOptions,
+  device: DeviceCheck | null = null,
 ): Promise<RefreshedTokens> {
   const { store, observers } = parts.authenticator
   requireSessions(store, 'sessions.refresh')
   return observeCheck(observers, {
     kind: 'refresh',
-    run: () => rotatePair(parts, source, options),
+    run: () => rotatePair(parts, source, options, device),
     readSubject: () => null,
   })
 }
@@ -72,6 +79,7 @@ async function rotatePair(
   { authenticator, maker, users }: SessionParts,
   source: RequestSource | string,
   refreshOptions: RefreshOptions,
+  device: DeviceCheck | null,
 ): Promise<RefreshedTokens> {
   const { access, proofOf, ...client } = parseOptions('sessions.refresh()', refreshOptions, REFRESH_OPTIONS)
   if (source === null) {
@@ -83,10 +91,21 @@ async function rotatePair(
   const { monotonicNow } = authenticator.scheduler
   const store = requireStore(authenticator.store, 'sessions.refresh')
   const sessions = requireSessions(store, 'sessions.refresh')
+  let bound: Confirmation | undefined
   const policy = {
-    ...compilePolicy({ type: 'refresh', issuer: [OWN] }, settings.reading.locations),
+    ...compilePolicy(
+      { type: 'refresh', issuer: [OWN], ...(device && DEVICE_POLICY) },
+      settings.reading.locations,
+    ),
     isRotation: true,
     proofOf,
+    ...(device && {
+      checkProof(claims: TokenPayload) {
+        const { cnf, spend } = device(claims)
+        bound = cnf
+        return spend
+      },
+    }),
   }
 
   const view = typeof source === 'string' ? undefined : toRequestView(source)
@@ -97,7 +116,7 @@ async function rotatePair(
 
   // Pages keep this value and may send it with any token of the session. With a new value, requests of every tab that read
   // the old one just before the refresh would be refused.
-  const { csrf, remember, cnf } = verified.claims
+  const { csrf, remember, cnf = bound } = verified.claims
   const from = { ...(view && { request: view }), ...client }
   const findings = findingsOf(authenticator, token, view)
   const presented = findings.presented
@@ -142,6 +161,10 @@ async function rotatePair(
   findings.presented = settleQuietly(tokens.then(() => undefined))
   return reportingRejection(authenticator, { claims: verified.claims, client: from }, () => tokens)
 }
+
+// The browser itself sends these requests, without a CSRF value. No page can: the proof is in a header of its own, and its
+// challenge is for one session.
+const DEVICE_POLICY: ParsedPolicy = { locations: ['cookies'], csrf: false }
 
 // Without describeUser, the new tokens have the claims of the refresh token.
 function toPlan(

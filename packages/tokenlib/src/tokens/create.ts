@@ -92,7 +92,7 @@ export interface CarriedClaims {
   /** Left out, each token gets a CSRF value of its own. */
   readonly csrf?: string | undefined
   readonly remember?: boolean | undefined
-  /** The key that every token of the session is bound to. */
+  /** The key that every token of the session is bound to; that of a device binds only refresh tokens. */
   readonly cnf?: Confirmation | undefined
 }
 
@@ -160,7 +160,9 @@ export function createClaims(
   if (options.scopes !== undefined) claims['scopes'] = toScopes(options.scopes)
   if (session !== null) claims['sid'] = session.sid
   if (session?.remember !== undefined) claims['remember'] = session.remember
-  if (session?.cnf !== undefined) claims['cnf'] = session.cnf
+  // A browser proves the key of its device for a refresh, and for no other request.
+  if (session?.cnf !== undefined && (type === 'refresh' || session.cnf.jwk === undefined))
+    claims['cnf'] = session.cnf
   if (type === 'refresh' && session?.lineage !== undefined) {
     claims['gen'] = session.lineage.generation
     claims['par'] = session.lineage.parent

@@ -52,7 +52,12 @@ export type Confirmation = {
   readonly jkt?: string
   /** The SHA-256 of a client certificate (RFC 8705 §3.1). */
   readonly 'x5t#S256'?: string
+  /** The key of a device (RFC 7800 §3.2), which refreshes a session of the session routes. Only refresh tokens have it. */
+  readonly jwk?: PublicJwk
 }
+
+/** A public key as a JWK, with the members that make it up and no others. */
+export type PublicJwk = Readonly<Record<string, string>>
 
 /** Extra claims of a manager without a schema. */
 export type AnyClaims = { readonly [claim: string]: JsonValue | undefined }

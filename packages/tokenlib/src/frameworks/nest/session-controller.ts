@@ -22,7 +22,7 @@ import {
 } from '@nestjs/common'
 import { lastValueFrom, type Observable, of } from 'rxjs'
 import type { SessionRoutes } from '../../routes/session-routes.js'
-import { type RouteName, ROUTES } from '../../routes/session-routes/openapi.js'
+import { type RouteName, ROUTES } from '../../routes/session-routes/route-table.js'
 import { sendFetchResponse, sendReply, toFetchRequest } from '../node-bridge.js'
 import { type PlatformResponse, toNode } from './context.js'
 import { METADATA, Public, readAccess, reflector } from './metadata.js'

@@ -40,7 +40,7 @@ export interface SessionModuleExtras extends Pick<ModuleMetadata, 'imports'> {
 }
 
 /** What `useFactory` returns; the path is needed before. The module cannot know the claims of its manager. */
-export type SessionModuleOptions = Omit<SessionRoutesOptions<object, AnyClaims>, 'path'>
+export type SessionModuleOptions = Omit<SessionRoutesOptions<object, AnyClaims>, 'path' | 'deviceBound'>
 
 /** How `forRootAsync` gets the options of the routes. */
 export interface SessionModuleAsyncOptions extends SessionModuleExtras {
@@ -124,6 +124,12 @@ function createModule(
     // A choice of managers is refused later, when the routes are created.
     if ((tokens as Partial<TokenManager>).config !== undefined) markSessionRoutes(mounted, tokens)
     return () => {
+      // The controller has a method for each route of an application, and none for those that only browsers call.
+      if ((options as SessionRoutesOptions<object>).deviceBound === true) {
+        throw new ConfigurationError(
+          'SessionModule has no deviceBound: use mount() with createSessionRoutes()',
+        )
+      }
       const routes = { ...options, path: toRealPath(path, ...places) } as SessionRoutesOptions<object>
       source.routes = createSessionRoutes(tokens, routes)
     }

@@ -18,6 +18,7 @@ import type { RouteParts } from './options.js'
 
 /** The `code` of every answer of these routes that is not about a token. */
 export type SessionRouteErrorCode =
+  | 'CHALLENGE_REQUIRED'
   | 'CREDENTIALS_INVALID'
   | 'MEDIA_TYPE_UNSUPPORTED'
   | 'METHOD_NOT_ALLOWED'

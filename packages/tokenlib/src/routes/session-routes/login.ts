@@ -1,8 +1,10 @@
 import type { TokenPayload, TokenType } from '../../tokens/payload.js'
+import { isJsonObject } from '../../encoding.js'
 import { CsrfError, isTokenError, RevocationUnavailableError } from '../../errors.js'
 import { readOwnClaims } from '../../requests/set-cookies.js'
 import type { TokenConfig } from '../../config/config.js'
 import { isFromOrigin } from '../../http/csrf.js'
+import type { RequestToken } from '../../http/read-token.js'
 import { toRequestView } from '../../http/request-source.js'
 import { isTooLate, type RefreshOptions } from '../../sessions/refresh.js'
 import type { OpenSessionOptions } from '../../sessions/sessions.js'
@@ -20,6 +22,7 @@ import {
 import { RefusedRequest } from '../router.js'
 import { checkCredentials, type LoginBody, parseLoginBody, type UserClaims } from './credentials.js'
 import type { RouteParts } from './options.js'
+import { answerSession } from './sessions.js'
 import { internalsOf } from '../../sessions/internals.js'
 
 /** Checks credentials and opens a session; the one that the cookies of the request belong to is ended. */
@@ -46,6 +49,7 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
       const pairOptions = { ...readPairOptions(parts, body.remember), ...proof, request }
       const answer = await openSession(parts, claims, pairOptions, async (pair) => {
         const created = createLoginAnswer(parts, pair, transport)
+        if (options.deviceBound === true && transport === 'cookies') await offerBinding(parts, pair, created)
         await settle('success')
         await endSessions(parts, others, request)
         return created
@@ -61,6 +65,10 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
 
 /** The next pair of a session, for its refresh token. */
 export async function answerRefresh(parts: RouteParts, request: Request): Promise<Response> {
+  // The browser has renewed the access token itself, and the page asks until when it is valid.
+  if (parts.options.deviceBound === true && (await isRenewedByDevice(parts, request))) {
+    return answerSession(parts, request)
+  }
   return withRefreshToken(parts, request, () => refresh(parts, request, {}))
 }
 
@@ -96,6 +104,30 @@ async function openSession(
     await tokens.revoke.session({ sid, sub: claims.uid }, { request: options.request }).catch(() => undefined)
     throw error
   }
+}
+
+// Asks the browser to make a key for the session (W3C Device Bound Session Credentials). Other browsers ignore the header.
+async function offerBinding(
+  { tokens, options }: RouteParts,
+  pair: TokenPair,
+  answer: Response,
+): Promise<void> {
+  const { sid, cnf } = readOwnClaims(pair.refreshToken) as { readonly sid: string; readonly cnf?: unknown }
+  if (cnf !== undefined) return
+  const challenge = await internalsOf(tokens).devices.createChallenge(sid)
+  const { path = '/auth' } = options
+  answer.headers.set(
+    'secure-session-registration',
+    `(ES256 RS256);path="${path}/device/register";challenge="${challenge}"`,
+  )
+}
+
+// Read, not verified: whoever claims it needs a valid access token, and gets no other.
+async function isRenewedByDevice({ tokens }: RouteParts, request: Request): Promise<boolean> {
+  const refreshToken = await tokens.getTokenFromRequest(request, { type: 'refresh', locations: 'cookies' })
+  const { cnf } = (refreshToken && readOwnClaims(refreshToken.token)) ?? {}
+  if (!isJsonObject(cnf) || cnf['jwk'] === undefined) return false
+  return (await tokens.getTokenFromRequest(request, { type: 'access', locations: 'cookies' })) !== null
 }
 
 // A new token that is refused is a mistake of the application. A 401 would blame the user, at every login.
@@ -173,19 +205,24 @@ async function endSessions(
   for (const payload of sessions) await parts.tokens.logout(payload, { request })
 }
 
-// A genuine token, expired or not. Others have no session to end.
-async function readCookieToken(
+/** The payload of a token in a cookie, expired or not; `null` for none that is genuine. */
+export async function readCookieToken(
   { tokens }: RouteParts,
   request: Request,
   type: TokenType,
 ): Promise<TokenPayload | null> {
   if (!tokens.config.hasLocation('cookies', type)) return null
+  const internals = internalsOf(tokens)
+  let found: RequestToken | null = null
   try {
-    const found = await tokens.getTokenFromRequest(request, { type, locations: 'cookies' })
-    return found && internalsOf(tokens).verifyWithoutRevocation(found.token, { type, allowExpired: true })
+    found = await tokens.getTokenFromRequest(request, { type, locations: 'cookies' })
+    return found && internals.verifyWithoutRevocation(found.token, { type, allowExpired: true })
   } catch (error) {
-    if (isTokenError(error)) return null
-    throw error
+    if (!isTokenError(error)) throw error
+    // Without its key, a bound token is good for nothing but to end its session.
+    return error.code === 'PROOF_REQUIRED' && found !== null
+      ? internals.readRevocableToken(found.token)
+      : null
   }
 }
 
@@ -204,8 +241,8 @@ async function refresh(parts: RouteParts, request: Request, options: RefreshOpti
 // whether the token is good: for an instance with another key, for a request with a CSRF value, once a clock is right.
 const ENDS_SESSION: ReadonlySet<string> = new Set(['REFRESH_TOKEN_REUSED', 'SUBJECT_NOT_FOUND'])
 
-// Runs a route for the refresh token of a request, and deletes the cookies if that ends the session.
-async function withRefreshToken(
+/** Runs a route for the refresh token of a request, and deletes the cookies if that ends the session. */
+export async function withRefreshToken(
   parts: RouteParts,
   request: Request,
   run: () => Promise<Response>,

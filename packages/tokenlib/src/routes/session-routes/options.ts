@@ -7,6 +7,7 @@ import {
   callable,
   choice,
   count,
+  flag,
   kindOf,
   type OptionKinds,
   parseOptions,
@@ -65,6 +66,11 @@ export interface SessionRoutesOptions<Input extends object, Known = Input> {
   readonly maxSessions?: number
   /** What happens to a login that would exceed `maxSessions`; `refuse` answers 403. Default `endOldest`. */
   readonly whenFull?: 'endOldest' | 'refuse'
+  /**
+   * Binds sessions to a key that the browser keeps on its device, in browsers that can do so (W3C Device Bound Session
+   * Credentials). Needs both tokens in cookies. Experimental: it follows a draft, and may change in any version.
+   */
+  readonly deviceBound?: boolean
 }
 
 /** What every route works with; the types of claims end at `createSessionRoutes`. */
@@ -95,6 +101,7 @@ export const ROUTE_OPTIONS: OptionKinds<SessionRoutesOptions<never>> = {
   remember: unchecked(),
   maxSessions: count(1),
   whenFull: choice(['endOldest', 'refuse']),
+  deviceBound: flag,
 }
 
 /** What other names for them mean. */
@@ -148,5 +155,17 @@ export function assertManager(
     throw new ConfigurationError(
       `${field} '${tokens.config[field]}' does not cover the session routes at ${path}: browsers would not send the cookie`,
     )
+  }
+}
+
+/** Throws `ConfigurationError` unless browsers can renew access tokens: in a cookie, by a refresh token in another. */
+export function assertBindable(config: TokenConfig): void {
+  if ((['access', 'refresh'] as const).some((type) => !config.hasLocation('cookies', type))) {
+    throw new ConfigurationError(
+      "deviceBound needs both tokens in cookies: add 'cookies' to JWT_TOKEN_LOCATION",
+    )
+  }
+  if (config.JWT_ACCESS_TOKEN_EXPIRES === false) {
+    throw new ConfigurationError('deviceBound needs access tokens that expire: set JWT_ACCESS_TOKEN_EXPIRES')
   }
 }

@@ -1,0 +1,95 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { hasNestedDuplicates, isJsonObject, readBase64urlText } from '../encoding.js'
+import { InvalidProofError, isConfigurationError, isTokenError } from '../errors.js'
+import { type BoundKey, readLowerSpelling } from '../tokens/algorithms.js'
+import { readKeyMismatch } from '../tokens/asymmetric.js'
+import { type CompactJws, decodePayload, findSigner, parseCompact, parseHeader } from '../tokens/compact.js'
+import { type Algorithm, assertJwkUse, deriveKid } from '../tokens/jose.js'
+import { parseClaims, type PublicJwk } from '../tokens/payload.js'
+
+/** An algorithm for proofs, which are signed with a private key. */
+export type ProofAlgorithm = Exclude<Algorithm, `HS${string}`>
+
+/** A kind of JWT that a client signs to prove its key. */
+export interface ProofRules {
+  /** What errors call it. */
+  readonly name: string
+  /** The `typ` that it must have, in short form. */
+  readonly typ: string
+  readonly algorithms: readonly ProofAlgorithm[]
+}
+
+/** A JWT whose signature is valid. */
+export interface ProofJws {
+  readonly key: BoundKey
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+// A proof with an RSA key of 4096 bits has half of it.
+const MAX_PROOF_LENGTH = 4096
+
+/**
+ * A JWT that was signed with the key in its header or, if one is passed, with the key `known`. Throws `InvalidProofError` if
+ * it was not. The claims are not checked.
+ */
+export function parseProofJws(text: string, rules: ProofRules, known?: PublicJwk): ProofJws {
+  const { name, typ, algorithms } = rules
+  try {
+    const jws = parseCompact(text, MAX_PROOF_LENGTH)
+    const header = parseHeader(jws.header, [typ], known === undefined ? 'jwk' : undefined)
+    // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
+    if (hasNestedDuplicates(readBase64urlText(jws.header) as string)) {
+      throw new Problem('has a header member twice')
+    }
+    const { alg } = header
+    if (header['typ'] === undefined) throw new Problem(`must have the "typ" ${typ}`)
+    if (!(algorithms as readonly string[]).includes(alg)) {
+      throw new Problem(`must be signed with ${algorithms.join(', ')}`)
+    }
+    const key = importProofKey(known ?? header['jwk'], alg as ProofAlgorithm)
+    findSigner([key], toLowS(alg, jws))
+    const claimsText = decodePayload(jws)
+    const claims = parseClaims(claimsText)
+    if (hasNestedDuplicates(claimsText as string)) throw new Problem('has a claim twice')
+    return { key, claims }
+  } catch (error) {
+    if (error instanceof Problem) throw new InvalidProofError(`${name} ${error.message}`)
+    if (isTokenError(error)) throw new InvalidProofError(error.message.replace(/^Token/, name))
+    throw error
+  }
+}
+
+function importProofKey(jwk: unknown, algorithm: ProofAlgorithm): BoundKey {
+  if (!isJsonObject(jwk)) throw new Problem('has no "jwk"')
+  if (PRIVATE_MEMBERS.some((name) => Object.hasOwn(jwk, name)))
+    throw new Problem('has a private or symmetric key in "jwk"')
+  let key
+  try {
+    assertJwkUse('jwk', jwk, algorithm, 'verify')
+    const members = PUBLIC_MEMBERS.map((name) => [name, jwk[name]])
+    key = createPublicKey({ key: Object.fromEntries(members) as JsonWebKey, format: 'jwk' })
+  } catch (error) {
+    throw new Problem(isConfigurationError(error) ? 'has a "jwk" for another use' : 'has a malformed "jwk"')
+  }
+  const mismatch = readKeyMismatch(algorithm, key)
+  if (mismatch !== null) throw new Problem(`${mismatch}, because its "alg" is ${algorithm}`)
+  if ((key.asymmetricKeyDetails?.publicExponent ?? 0n) > MAX_EXPONENT)
+    throw new Problem('has an RSA exponent over 32 bits')
+  const kid = deriveKid(key)
+  return { algorithm, kid, ids: [kid], key }
+}
+
+// Private members of every key type (RFC 7518 §6).
+const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv']
+const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e'] as const
+// With an exponent as long as the modulus, one signature takes milliseconds to verify.
+const MAX_EXPONENT = 2n ** 32n
+
+// What is wrong with a proof. Never leaves this file.
+class Problem extends Error {}
+
+// Both spellings of an ECDSA signature are one proof.
+function toLowS(alg: string, jws: CompactJws): CompactJws {
+  const signature = readLowerSpelling(alg, jws.signature)
+  return signature === null ? jws : { ...jws, signature }
+}
