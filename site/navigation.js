@@ -69,6 +69,7 @@ export const NAVIGATION = [
       { text: 'Memory', page: 'stores/memory' },
       { text: 'SQLite', page: 'stores/sqlite' },
       { text: 'Redis', page: 'stores/redis' },
+      { text: 'Managed Redis', page: 'stores/managed-redis' },
       { text: 'PostgreSQL', page: 'stores/postgres' },
       { text: 'Durable Objects', page: 'stores/durable-objects' },
       { text: 'Replica', page: 'stores/replica' },

@@ -109,6 +109,9 @@ describe('a Redis server', () => {
     ['redis-disk', 'error', withInfo({ aof_last_write_status: 'err' })],
     ['redis-disk', 'error', failing('-MISCONF Redis is configured to save RDB snapshots')],
     ['redis-disk', 'ok', {}],
+    ['redis-persistence', 'note', { info: new Map([['redis_version', '7.2.0']]) }],
+    // Redis Enterprise.
+    ['redis-eviction', 'note', withInfo({ maxmemory_policy: '' })],
     ['redis-memory', 'warning', withInfo({ maxmemory: '1100' })],
     ['redis-memory', 'ok', withInfo({ maxmemory: '11000' })],
     ['redis-password', 'error', { endpoint: at('redis.example', false) }],

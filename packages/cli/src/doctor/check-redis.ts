@@ -1,11 +1,16 @@
 import { checkAccepted, isLocal } from './check-store.js'
 import { toPlace, toRedisCli } from './endpoint.js'
-import { type Check, createFinding, notSeen, ok } from './findings.js'
+import { type Check, createFinding, type Finding, notSeen, ok } from './findings.js'
 import type { RedisFacts } from './read-redis.js'
 import { toBytesText, toCount, toListText } from '../words.js'
 
 const allowInfo = ({ endpoint }: RedisFacts): string =>
   `Allow it with: ${toRedisCli(endpoint)} ACL SETUSER <user> +info`
+
+const notShown = (facts: RedisFacts, id: 'redis-persistence' | 'redis-eviction', setting: string): Finding =>
+  facts.info === null
+    ? notSeen(id, `${setting}: the user may not run INFO`, allowInfo(facts))
+    : notSeen(id, `${setting}: INFO does not show it`, 'Look at it in the console of your provider.')
 
 const checkVersion: Check<RedisFacts> = (facts) => {
   const { info } = facts
@@ -48,12 +53,11 @@ function toPrimary(info: RedisFacts['info']): string {
 const checkPersistence: Check<RedisFacts> = (facts) => {
   const { info, endpoint } = facts
   const aof = info?.get('aof_enabled')
-  if (aof === undefined)
-    return notSeen('redis-persistence', 'appendonly: the user may not run INFO', allowInfo(facts))
+  if (aof === undefined) return notShown(facts, 'redis-persistence', 'appendonly')
   if (aof !== '0') return ok('redis-persistence', 'appendonly is on.')
   return createFinding('redis-persistence', 'error', {
     title: 'appendonly is off: a restart forgets every revocation since the last snapshot.',
-    detail: 'The store rejects such a server, unless it has allowVolatile.',
+    detail: 'The store rejects such a server, unless it has assumeDurable or allowVolatile.',
     fix: `Run: ${toRedisCli(endpoint)} CONFIG SET appendonly yes && ${toRedisCli(endpoint)} CONFIG REWRITE`,
   })
 }
@@ -103,10 +107,8 @@ const checkDisk: Check<RedisFacts> = ({ info, write, endpoint }) => {
 
 const checkEviction: Check<RedisFacts> = (facts) => {
   const { info, endpoint } = facts
-  const policy = info?.get('maxmemory_policy')
-  if (policy === undefined) {
-    return notSeen('redis-eviction', 'maxmemory-policy: the user may not run INFO', allowInfo(facts))
-  }
+  const policy = info?.get('maxmemory_policy') ?? ''
+  if (policy === '') return notShown(facts, 'redis-eviction', 'maxmemory-policy')
   if (policy === 'noeviction') return ok('redis-eviction', 'maxmemory-policy is noeviction.')
   const isLimited = Number(info?.get('maxmemory')) > 0
   return createFinding('redis-eviction', isLimited ? 'error' : 'warning', {

@@ -7,7 +7,8 @@ import { pollFeed } from './store-parts.js'
 import { withOrigin } from './store-origin.js'
 import { emitWarning } from '../runtime.js'
 import { type Clock, schedulerOf, systemClock } from '../time.js'
-import { checkServer, createSend, type RedisClient, type Script, watchChannel } from './redis/client.js'
+import { checkServer } from './redis/check-server.js'
+import { createSend, type RedisClient, type Script, watchChannel } from './redis/client.js'
 import { createNamespace, createSweep } from './redis/namespace.js'
 import { CLAIM, RESTORE, REVOKE } from './redis/revocation-scripts.js'
 import { createLookup, prune, readFeed, revokeLate, toMember, toPosition } from './redis/revocations.js'
@@ -22,6 +23,11 @@ export interface RedisStoreOptions {
   readonly namespace?: string
   /** Accept a server that forgets: without an append-only file, or with one that evicts keys. */
   readonly allowVolatile?: boolean
+  /**
+   * The provider keeps acknowledged writes without an append-only file, and evicts nothing; what `INFO` does not show is
+   * not asked for. A server that shows that it evicts is still refused.
+   */
+  readonly assumeDurable?: boolean
   /** Told what could not be checked, and when the store finds its data lost; `process.emitWarning` unless given. */
   readonly onWarning?: (message: string) => void
   /** The time, instead of the server's own; for tests. */
@@ -31,6 +37,7 @@ export interface RedisStoreOptions {
 const OPTIONS: OptionKinds<RedisStoreOptions> = {
   namespace: anyText,
   allowVolatile: flag,
+  assumeDurable: flag,
   onWarning: callable(),
   clock: clockKind,
 }
@@ -49,7 +56,8 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
   // A class in ioredis 6 extends `String`. After that, V8 looks up string methods on every call, in the whole process, until
   // something is stored in an object that inherits from `String.prototype`.
   ;(Object.create(String.prototype) as { isFast?: boolean }).isFast = true
-  const { namespace: name = 'tokenlib', allowVolatile = false, onWarning: warn = warnOfRedis, clock } = parsed
+  const { namespace: name = 'tokenlib', onWarning: warn = warnOfRedis, clock } = parsed
+  const { allowVolatile = false, assumeDurable = false } = parsed
   const send = createSend(client)
   const losses = createLossReporter('Redis', warn)
   const namespace = createNamespace(send, name, { clock, losses })
@@ -57,10 +65,12 @@ export function createRedisStore(client: RedisClient, options: RedisStoreOptions
   let checked: Promise<void> | undefined
 
   const check = (): Promise<void> =>
-    (checked ??= checkServer(send, namespace.key('meta'), allowVolatile, warn).catch((error: unknown) => {
-      checked = undefined
-      throw error
-    }))
+    (checked ??= checkServer(send, namespace.key('meta'), { allowVolatile, assumeDurable }, warn).catch(
+      (error: unknown) => {
+        checked = undefined
+        throw error
+      },
+    ))
 
   const write = (script: Script, batch: readonly Revocation[], names: readonly string[] = []) =>
     namespace.write(

@@ -1,6 +1,7 @@
 import { assertKnownLayout } from '../store-parts.js'
 import { createLossReporter } from '../loss-reporter.js'
-import { checkServer, createScript, createSend, type RedisClient, type Reply, runScript } from './client.js'
+import { checkServer } from './check-server.js'
+import { createScript, createSend, type RedisClient, type Reply, runScript } from './client.js'
 import { HEAD } from './lua.js'
 import { createNamespace, READ } from './namespace.js'
 import { LAYOUT_VERSION } from './revocation-scripts.js'
@@ -47,7 +48,7 @@ export function inspectRedis(
     channel: key('news'),
     send: (...command) => send(meta, command),
     async assertUsable() {
-      await checkServer(send, meta, false, () => undefined)
+      await checkServer(send, meta, STRICT, () => undefined)
       const [version] = (await send(meta, ['HMGET', meta, 'version'])) as readonly (string | null)[]
       assertKnownLayout('Redis', Number(version ?? LAYOUT_VERSION), LAYOUT_VERSION)
     },
@@ -67,6 +68,8 @@ export function inspectRedis(
     lookup: () => runScript(send, READ, lookupKeys.map(key), ['|0:']),
   }
 }
+
+const STRICT = { allowVolatile: false, assumeDurable: false }
 
 /** The same beginning as every script of the store; answers with the state that its PREPARE would find. */
 const HISTORY = createScript(
