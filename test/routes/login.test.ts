@@ -182,6 +182,7 @@ describe('where tokens go', () => {
     const body = (await (await createBrowser().logIn()).json()) as Record<string, unknown>
     expect(body).toEqual({
       accessToken: expect.any(String),
+      tokenType: 'bearer',
       refreshToken: expect.any(String),
       session: expect.objectContaining({ scopes: ['read', 'write'], accessExpiresIn: 900 }),
     })

@@ -234,7 +234,7 @@ describe('a refresh token that stays as it is', () => {
     const { refreshToken } = await send(login.refreshToken)
     clock.seconds += 59
     const kept = await send(refreshToken as string)
-    expect(Object.keys(kept).toSorted()).toEqual(['accessToken', 'session'])
+    expect(Object.keys(kept).toSorted()).toEqual(['accessToken', 'session', 'tokenType'])
     expect(kept['session']).toMatchObject({ fresh, accessExpiresIn: 900, expiresIn: 3481 })
     expect(await tokens.verify(kept['accessToken'] as string)).toMatchObject({
       sub: 'ada',
