@@ -38,6 +38,7 @@ const MAX_TIMERS = 200
 const MAX_TIMERS_AT_REST = 5
 const MAX_MESSAGE_MS = 1000
 const MOST_REFUSED = 50
+const SAME_MOMENT_MS = 10
 const MAX_LATE_MS = 60_000
 const MAX_CLOCK_ERROR_MS = 60_000
 const MAX_LEAD_MS = 2000
@@ -178,12 +179,15 @@ export function createChecker(options: CheckerOptions): Checker {
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
   }
 
-  // Where messages are lost at any time, a single refusal proves nothing, but a majority of refusals does.
-  const checks = new Map<string, { refused: number; answered: number }>()
+  // Where messages are lost at any time, a single refusal proves nothing, but a majority of refusals does. Checks of the
+  // same moment count as one: a single lost message explains them all.
+  const checks = new Map<string, { refused: number; answered: number; countedAt: number }>()
   const countCheck = (event: Event & { op: 'check' }): void => {
     if (isQuiet || isDisturbed(event)) return
-    const counted = checks.get(toLife(event)) ?? { refused: 0, answered: 0 }
+    const counted = checks.get(toLife(event)) ?? { refused: 0, answered: 0, countedAt: -Infinity }
     checks.set(toLife(event), counted)
+    if (Math.abs(event.t0 - counted.countedAt) < SAME_MOMENT_MS) return
+    counted.countedAt = event.t0
     if (event.result !== 'REVOCATION_UNAVAILABLE') return void counted.answered++
     const { answered } = counted
     const refused = ++counted.refused
