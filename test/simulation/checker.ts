@@ -1,6 +1,6 @@
 import { CLOCKS_AGREE_MS, createFaults, type Revocation, TOLERANCE_MS } from './faults.js'
 import { PROVIDER_PREFIX } from './held.js'
-import type { Event, Fault, Place, Target, TokenFacts } from './history.js'
+import type { Event, Fault, FaultKind, Place, Target, TokenFacts } from './history.js'
 import { createLogouts, type Logout } from './logouts.js'
 import type { CheckerOptions, Exception, Promised, Violation } from './promises.js'
 import { WRITES_AT_REST } from './rest.js'
@@ -38,6 +38,7 @@ const MAX_TIMERS = 200
 const MAX_TIMERS_AT_REST = 5
 const MAX_MESSAGE_MS = 1000
 const MOST_REFUSED = 50
+const SAME_MOMENT_MS = 10
 const MAX_LATE_MS = 60_000
 const MAX_CLOCK_ERROR_MS = 60_000
 const MAX_LEAD_MS = 2000
@@ -178,12 +179,15 @@ export function createChecker(options: CheckerOptions): Checker {
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
   }
 
-  // Where messages are lost at any time, a single refusal proves nothing, but a majority of refusals does.
-  const checks = new Map<string, { refused: number; answered: number }>()
+  // Where messages are lost at any time, a single refusal proves nothing, but a majority of refusals does. Checks of the
+  // same moment count as one: a single lost message explains them all.
+  const checks = new Map<string, { refused: number; answered: number; countedAt: number }>()
   const countCheck = (event: Event & { op: 'check' }): void => {
     if (isQuiet || isDisturbed(event)) return
-    const counted = checks.get(toLife(event)) ?? { refused: 0, answered: 0 }
+    const counted = checks.get(toLife(event)) ?? { refused: 0, answered: 0, countedAt: -Infinity }
     checks.set(toLife(event), counted)
+    if (Math.abs(event.t0 - counted.countedAt) < SAME_MOMENT_MS) return
+    counted.countedAt = event.t0
     if (event.result !== 'REVOCATION_UNAVAILABLE') return void counted.answered++
     const { answered } = counted
     const refused = ++counted.refused
@@ -210,24 +214,33 @@ export function createChecker(options: CheckerOptions): Checker {
   }
 
   // Replica: a watermark does not reach tokens of a session that was opened by a clock ahead of it, and then lost. A session
-  // starts after the watermarks that there are, and a process whose clock was ahead once may have set one of those.
+  // starts after the watermarks that there are, and a clock that was ahead once may have set one of those: that of the
+  // store, or of the process that revoked.
   const isBeyondWatermark = (target: Target, { t1 }: Revocation, session: Session | undefined): boolean => {
     if (session === undefined || !isWatermark(target)) return false
     const isLost = losses.some(({ t0, lostAfter }) => lostAfter <= session.t1 && session.t0 <= t0 && t0 <= t1)
     if (!isLost) return false
-    const store = faults.findLast(({ kind, t0 }) => kind === 'store clock step' && t0 <= session.t1)
     const watermarks = [{ kind: 'user', id: session.user } as const, { kind: 'all', id: '' } as const]
-    const writers = watermarks
       .flatMap(listRevocations)
       .filter((one) => one.t0 <= session.t1)
-      .map(({ application }) => application)
-    const steps = faults.filter(
-      ({ kind, t0, applications }) =>
-        kind === 'clock step' && t0 <= session.t1 && writers.some((one) => applications?.includes(one)),
-    )
-    const aheadMs = Math.max(...[store, ...steps].map((step) => step?.byMs ?? 0))
-    return aheadMs > CLOCKS_AGREE_MS && t1 - session.t0 < aheadMs + CLOCKS_AGREE_MS
+    const reached = findSteps('store clock step', session.t1).map((step, at, steps) => {
+      const end = Math.min(steps[at + 1]?.t0 ?? Infinity, session.t1)
+      const hasMattered = end === session.t1 || watermarks.some((one) => step.t0 <= one.t1)
+      return hasMattered ? toReached(step, end) : 0
+    })
+    for (const one of watermarks) {
+      for (const step of findSteps('clock step', one.t1)) {
+        if (step.applications?.includes(one.application) !== true) continue
+        reached.push(toReached(step, Math.min(one.t1, session.t1)))
+      }
+    }
+    return t1 < Math.max(0, ...reached) + CLOCKS_AGREE_MS
   }
+  const findSteps = (kind: FaultKind, until: number): readonly Fault[] =>
+    faults.filter((step) => step.kind === kind && step.t0 <= until)
+  // What time a clock has shown, at most.
+  const toReached = ({ byMs = 0 }: Fault, until: number): number =>
+    byMs > CLOCKS_AGREE_MS ? until + byMs : 0
 
   const isReachedByClock = (token: TokenFacts): boolean => {
     const session = sessions.get(token.sid)

@@ -8,7 +8,7 @@ export interface Conditions {
   readonly delayMs: number
   /** The chance that a message is lost: the connection breaks, or nobody notices. */
   readonly loss: number
-  /** The chance that a request arrives twice, as when a client sends it again on a new connection. */
+  /** The chance that a request arrives twice, as when a client sends it again on a new connection; in either order. */
   readonly duplication: number
   /** The chance that a message takes many times as long. */
   readonly straggling: number
@@ -88,9 +88,11 @@ export function createLink(
   const carryOut = (call: Call): void => {
     const { run, isRepeated, resolve, reject } = call
     if (!peer.isUp()) return fail(call, BROKEN, drawDelay())
-    // The server has done it, the answer is lost, and the client sends the same request again.
+    // The connection breaks, and the client sends the same request again on a new one. The server has carried it out, or
+    // reads it from the old connection when it has already carried out the second.
     if (!isRepeated && random.chance(duplication)) {
-      void run().catch(() => undefined)
+      const lateMs = random.chance(0.5) ? 0 : delayMs * random.between(2, STRAGGLER)
+      after(lateMs, () => peer.isUp() && void run().catch(() => undefined))
       return after(2 * drawDelay(), () => arrive({ ...call, isRepeated: true }))
     }
     run().then(
