@@ -40,7 +40,8 @@ const EVIDENCE = [
 ]
 const NEST = 'test/adapters/nest*.test.ts'
 // What calls no more of Nest than the tests that run on both versions.
-const NEST_12_ONLY = 'test/adapters/nest-{format-error,matrix,requests,socket-io,tenants}.test.ts'
+const NEST_12_ONLY =
+  'test/adapters/nest-{format-error,matrix,requests,session-routes,socket-io,tenants}.test.ts'
 
 // Many of these tests wait for servers, browsers and timers.
 const WAITING = { maxWorkers: availableParallelism() + 1 } as const

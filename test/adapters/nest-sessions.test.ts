@@ -17,7 +17,7 @@ import {
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, Reflector, RouterModule } from '@nestjs/core'
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger'
 import { map, of, tap } from 'rxjs'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   SessionController,
   SessionModule,
@@ -27,8 +27,7 @@ import {
 } from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { createRevocable } from '../helpers/revocable.js'
-import { sessionRoutesContract } from '../../packages/contracts/src/index.js'
-import { PLATFORMS, serve, type ServeOptions, start } from '../helpers/nest.js'
+import { PLATFORMS, serve, type ServeOptions } from '../helpers/nest.js'
 
 const BEARER = { JWT_TOKEN_LOCATION: 'headers' } as const
 const COOKIES = { JWT_TOKEN_LOCATION: ['cookies', 'headers'], JWT_COOKIE_SECURE: false } as const
@@ -432,29 +431,4 @@ test('OpenAPI has the routes, and none of the refusals', async () => {
 
 function wrap(next: Parameters<NestInterceptor['intercept']>[1]) {
   return next.handle().pipe(map((data: unknown) => ({ data })))
-}
-
-// A body parser answers for what it cannot parse, and Fastify for what it has no parser for.
-const BODIES = 'bodies that are no credentials are refused'
-const MEDIA_TYPES = 'no page of another origin can log its visitor in'
-
-for (const [name, options, skipped] of [
-  ['Nest on Express, without a body parser', { platform: 'Express', bodyParser: false }, []],
-  ['Nest on Express', { platform: 'Express' }, [BODIES]],
-  ['Nest on Fastify', { platform: 'Fastify' }, [BODIES, MEDIA_TYPES]],
-] as const satisfies [string, ServeOptions, string[]][]) {
-  sessionRoutesContract(
-    name,
-    (setup) =>
-      start([], {
-        imports: [TokenModule.forRoot({ tokens: setup.tokens }), SessionModule.forRoot(setup.options)],
-        ...options,
-      }),
-    {
-      describe,
-      beforeAll,
-      afterAll,
-      test: (title, run) => test.skipIf(skipped.some((one) => one === title))(title, run),
-    },
-  )
 }

@@ -214,6 +214,7 @@ describe('what cannot be given', () => {
     [{ scopes: [''] }],
     [{ scopes: ['a b'] }],
     [{ scopes: [1] }],
+    [{ scopes: [['a']] }],
     [{ scopes: {} }],
     [{ audience: 1 }],
     [{ audience: [1] }],

@@ -1,9 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createCaseMaker, MUTATIONS } from './create-case.js'
+import { MUTATIONS } from './create-case.js'
 import { ORACLE_CHOICES } from './judge.js'
 import { describeDisagreement } from './report-fuzz.js'
 import { type FuzzResult, runFuzz } from './run-fuzz.js'
-import { createSetups } from './setups.js'
 import { STRICTNESS } from './strictness.js'
 
 const LIMIT = 300_000
@@ -44,26 +43,4 @@ describe(`${TOKENS} tokens of seed ${SEED}, judged by us and by jose`, () => {
     expect(without).toEqual([])
     expect(result.mutations.size).toBe(MUTATIONS.length)
   })
-})
-
-describe('a seed', () => {
-  const indexes = [...Array(100).keys()]
-
-  test(
-    'makes the same token for an index, whatever was made before',
-    async () => {
-      const [first, second] = [await createSetups(7), await createSetups(7)]
-      const forwards = indexes.map(createCaseMaker(7, first))
-      const backwards = indexes.toReversed().map(createCaseMaker(7, second)).toReversed()
-      const facts = ({ token, signed, moments, setup }: (typeof forwards)[number]): unknown => [
-        setup.name,
-        signed,
-        token,
-        moments,
-      ]
-      expect(backwards.map(facts)).toEqual(forwards.map(facts))
-      expect(new Set(forwards.map(({ token }) => token)).size).toBeGreaterThan(80)
-    },
-    LIMIT,
-  )
 })

@@ -162,3 +162,13 @@ describe('in FIPS mode, only node:crypto computes MACs', () => {
     expect(createFastMacCheck(randomBytes(32))).not.toBeNull()
   })
 })
+
+test('a runtime that does not know FIPS mode checks MACs here', () => {
+  const { getFips } = crypto
+  Object.assign(crypto, { getFips: undefined })
+  try {
+    expect(createFastMacCheck(randomBytes(32))).not.toBeNull()
+  } finally {
+    Object.assign(crypto, { getFips })
+  }
+})

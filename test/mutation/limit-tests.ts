@@ -1,4 +1,5 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { availableParallelism, loadavg } from 'node:os'
 import { afterEach, beforeEach, inject, type TestContext } from 'vitest'
 
 // A test that takes too long to be run for every mutant is left out. The first run, without a mutant, measures them all,
@@ -38,8 +39,9 @@ if (isFirstRun) {
   afterEach(({ task }) => {
     const { currentTestId, mutantCoverage } = stryker ?? {}
     const { user, system } = process.cpuUsage(cpu)
-    // On a busy machine every test takes long. What waits takes long without using the processor.
-    const isSlow = (user + system) / 1000 > LIMIT_MS || readClock() - start > 5 * LIMIT_MS
+    // What waits takes long without using the processor. On a busy machine every test takes long.
+    const busy = Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+    const isSlow = (user + system) / 1000 > LIMIT_MS || readClock() - start > 5 * LIMIT_MS * busy
     if (!isSlow || currentTestId === undefined) return
     appendFileSync(SLOW_TESTS, `${describeTest(task)}\n`)
     // A mutant is tried with the tests that have reached it: this one has reached none.

@@ -96,10 +96,6 @@ test('the published figures are what the page says in words', () => {
   }
 })
 
-test('a page without a place for the figures is an error', () => {
-  expect(() => toPage('# Rotation compared', published)).toThrow('rotation-simulation:start')
-})
-
 test('seeds are whole numbers', () => {
   expect(parseSeeds([])).toEqual(PUBLISHED)
   expect(parseSeeds(['--seeds', '5', '--first-seed', '9'])).toEqual({ seeds: 5, firstSeed: 9 })

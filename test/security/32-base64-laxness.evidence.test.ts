@@ -30,11 +30,11 @@ function* everyPlace(token: string): Iterable<number> {
   for (let at = 0; at <= token.length; at++) yield at
 }
 
-/** The places near the ends of the segments, and every seventh of the others: all places of a group of four. */
+/** The places near the ends of the segments, and every 29th of the others: all places of a group of four. */
 function* somePlaces(token: string): Iterable<number> {
   const ends = [0, token.indexOf('.'), token.lastIndexOf('.'), token.length]
   for (const at of everyPlace(token)) {
-    if (at % 7 === 0 || ends.some((end) => Math.abs(end - at) < 5)) yield at
+    if (at % 29 === 0 || ends.some((end) => Math.abs(end - at) < 5)) yield at
   }
 }
 

@@ -20,7 +20,7 @@ import { checkHistories, type RunHistory } from './histories/check-histories.js'
 import type { HistoryStore } from './histories/reference-store.js'
 import { createHistoryClock, runHistory, type Tally } from './histories/run-history.js'
 
-const STEPS = Number(process.env['HISTORY_STEPS'] ?? 5000)
+const STEPS = Number(process.env['HISTORY_STEPS'] ?? 2000)
 
 describe('a store in memory', () => {
   testHistories(async () => {

@@ -135,7 +135,9 @@ function judge(finished) {
     survivors.filter(({ isCutShort }) => isCutShort),
   )
   const files = new Set(all.map(({ file }) => file))
-  const stale = explained.filter((entry) => files.has(entry.file) && !survivors.some(entry.matches))
+  // What this run left out, such as code that runs while a module loads, may survive another one.
+  const possible = all.filter((mutant) => isSurvivor(mutant) || mutant.status === 'Ignored')
+  const stale = explained.filter((entry) => files.has(entry.file) && !possible.some(entry.matches))
   for (const { file, line, replacement } of stale) {
     console.log(`no longer survives: ${file}  ${line}  ->  ${replacement}`)
   }

@@ -15,6 +15,9 @@ import { countRefusal, countSuccess, FIXED_WORK, TEN_MEGABYTES } from './count-r
 import { countWork } from './count-work.js'
 import { fill, HOSTILE_PLACES, type RequestParts } from './hostile-headers.js'
 
+// Node takes half a second to read ten of them.
+const TWO_MEGABYTES = 2_000_000
+
 const createManager = (options: TokenConfigOptions = {}): TokenManager =>
   new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_VERIFIED_CACHE_SIZE: 0, ...options }),
@@ -131,13 +134,13 @@ for (const [name, toRequest] of Object.entries(VIEWS)) {
 describeAttacks(
   'limits: the length of what a token is looked for in, servers and lists (CVE-2025-30204)',
   () => {
-    ownAttack('a server that lets ten megabytes of headers through', async () => {
+    ownAttack('a server that lets two megabytes of headers through', async () => {
       const guard = createManager().require({ locations: ['cookies', 'headers'] })
       const token = forge()
       const good = [['Cookie', `access_token_cookie=${token}`]] as const
       await receiveLarge(toHttpText('GET /', good), (request) => countSuccess(() => guard(request)))
-      const cookies = fill('a=b; ', TEN_MEGABYTES)
-      for (const headers of [[['Cookie', cookies]], [['Authorization', fill(',', TEN_MEGABYTES)]]] as const) {
+      const cookies = fill('a=b; ', TWO_MEGABYTES)
+      for (const headers of [[['Cookie', cookies]], [['Authorization', fill(',', TWO_MEGABYTES)]]] as const) {
         const work = await receiveLarge(toHttpText('GET /', headers), (request) =>
           countRefusal(() => guard(request)),
         )
@@ -175,7 +178,7 @@ async function receiveLarge<Value>(
   text: string,
   handle: (request: IncomingMessage) => Promise<Value>,
 ): Promise<Value> {
-  const server = createServer({ maxHeaderSize: 2 * TEN_MEGABYTES }).listen(0, '127.0.0.1')
+  const server = createServer({ maxHeaderSize: 2 * TWO_MEGABYTES }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
   try {
