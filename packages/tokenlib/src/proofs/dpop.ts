@@ -18,6 +18,7 @@ import {
 } from '../options.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
 import { type Clock, type Duration, parseDuration } from '../time.js'
+import { readHigherSpelling } from '../tokens/algorithms.js'
 import { type DpopAlgorithm, type DpopProof, parseDpopProof } from './dpop-proof.js'
 import { createUrlMatcher, isPublicUrl, type PublicUrl } from './dpop-url.js'
 import { createNonces } from './nonces.js'
@@ -99,8 +100,16 @@ export interface RequestProof {
   readonly spend: () => Promise<void>
 }
 
-/** The hash of a token as proofs carry it. */
-export function toTokenHash(token: string): string {
+/** Whether a proof has the hash of a token, in either spelling of its signature by an algorithm. */
+export function isHashOf(ath: string | undefined, token: string, algorithm: string): boolean {
+  if (ath === undefined || ath === toTokenHash(token)) return ath !== undefined
+  // We know a token of another issuer by its lower s. Its client has what the issuer has sent.
+  const end = token.lastIndexOf('.') + 1
+  const higher = readHigherSpelling(algorithm, token.slice(end))
+  return higher !== null && ath === toTokenHash(token.slice(0, end) + higher)
+}
+
+function toTokenHash(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 

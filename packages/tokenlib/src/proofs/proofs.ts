@@ -8,7 +8,7 @@ import type { Clock } from '../time.js'
 import type { DpopChallenge } from '../token-error.js'
 import type { Confirmation } from '../tokens/payload.js'
 import { type Certificates, createCertificates, type MtlsOptions } from './certificates.js'
-import { createDpop, type Dpop, type DpopOptions, toTokenHash } from './dpop.js'
+import { createDpop, type Dpop, type DpopOptions, isHashOf } from './dpop.js'
 
 /** How a request proves that it has the key of its token. */
 export type ProofKind = 'dpop' | 'mtls'
@@ -48,6 +48,8 @@ export interface Proofs {
 /** A token, and the request that presents it. */
 export interface PresentedToken {
   readonly token: string
+  /** The algorithm that it is signed with. */
+  readonly algorithm: string
   readonly cnf: unknown
   /** `null` for a token that came without a request. */
   readonly view: RequestView | null
@@ -100,7 +102,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
   }
 
   const checkDpop = (checker: Dpop, jkt: string, presented: PresentedToken): (() => Promise<void>) => {
-    const { token, view, location } = presented
+    const { token, algorithm, view, location } = presented
     const proof = view && checker.readProof(view)
     if (view === null || proof === null)
       throw new ProofRequiredError('Token is bound to a key, and no DPoP proof came with it')
@@ -108,7 +110,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     if (proof.jkt !== jkt) throw new InvalidProofError('DPoP proof was made with another key')
     // A script cannot read a cookie that is HttpOnly, so it cannot hash the token in it.
     const mayLack = location === 'cookies' && proof.ath === undefined
-    if (!mayLack && proof.ath !== toTokenHash(token))
+    if (!mayLack && !isHashOf(proof.ath, token, algorithm))
       throw new InvalidProofError('DPoP proof is for another token')
     return proof.spend
   }

@@ -96,9 +96,12 @@ export async function authenticateToken(
     }
     const location = origin?.found.location ?? null
     const { cnf } = verified.claims
+    const algorithm = verified.header.alg
     // An introspection is about a token that somebody else presents, with a proof that is not here.
     if (isInspection) proofs.assertCheckable(cnf)
-    const spendProof = isInspection ? null : proofs.check({ token, cnf, view, location }, policy.proof)
+    const spendProof = isInspection
+      ? null
+      : proofs.check({ token, algorithm, cnf, view, location }, policy.proof)
     if (origin !== null && location === 'cookies') {
       if (policy.csrf !== false) await assertCsrf(origin.view, origin.found, payload, settings.reading)
       assertOneSession(authenticator, origin, verified)

@@ -175,20 +175,42 @@ function isLowS(bytes: Buffer, { size, highestS }: EcdsaSpec): boolean {
 
 /** The other spelling of an ECDSA signature whose s is the higher one, or `null` for any other text. */
 export function readLowerSpelling(algorithm: string, encoded: string): string | null {
+  const found = readEcdsa(algorithm, encoded)
+  return found === null || isLowS(found.signature, found.spec) ? null : readOtherSpelling(found)
+}
+
+/** The other spelling of an ECDSA signature whose s is the lower one, or `null` for any other text. */
+export function readHigherSpelling(algorithm: string, encoded: string): string | null {
+  const found = readEcdsa(algorithm, encoded)
+  return found !== null && isLowS(found.signature, found.spec) ? readOtherSpelling(found) : null
+}
+
+interface EcdsaSignature {
+  readonly signature: Buffer
+  readonly spec: EcdsaSpec
+}
+
+function readEcdsa(algorithm: string, encoded: string): EcdsaSignature | null {
   const spec = Object.hasOwn(ALGORITHMS, algorithm) ? ALGORITHMS[algorithm as Algorithm] : null
   if (spec?.family !== 'ecdsa') return null
   const signature = readBase64url(encoded)
-  if (signature?.length !== 2 * spec.size || isLowS(signature, spec)) return null
+  return signature?.length === 2 * spec.size ? { signature, spec } : null
+}
+
+// An s outside of the group is not a signature and has no other spelling.
+function readOtherSpelling({ signature, spec }: EcdsaSignature): string | null {
   const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
-  // An s outside of the group is not a signature and has no other spelling.
-  return s < spec.order ? toBase64url(toLowS(signature, spec)) : null
+  return s < spec.order ? toBase64url(negateS(signature, spec)) : null
 }
 
 /** The low-s form of an ECDSA signature of the right length whose s is below the order; changes the bytes it is given. */
 export function toLowS(signature: Buffer, spec: EcdsaSpec): Buffer {
-  if (isLowS(signature, spec)) return signature
-  const s = BigInt(`0x${signature.toString('hex', spec.size)}`)
-  signature.set(toInteger(spec.order - s, spec.size), spec.size)
+  return isLowS(signature, spec) ? signature : negateS(signature, spec)
+}
+
+function negateS(signature: Buffer, { size, order }: EcdsaSpec): Buffer {
+  const s = BigInt(`0x${signature.toString('hex', size)}`)
+  signature.set(toInteger(order - s, size), size)
   return signature
 }
 
