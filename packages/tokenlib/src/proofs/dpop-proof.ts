@@ -1,5 +1,5 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
-import { hasNestedDuplicates, isJsonObject, readBase64urlText } from '../encoding.js'
+import { copyText, hasNestedDuplicates, isJsonObject, readBase64urlText } from '../encoding.js'
 import { InvalidProofError, isConfigurationError, isTokenError } from '../errors.js'
 import { type BoundKey, readLowerSpelling } from '../tokens/algorithms.js'
 import { readKeyMismatch } from '../tokens/asymmetric.js'
@@ -28,25 +28,44 @@ export interface DpopProof {
 const MAX_PROOF_LENGTH = 4096
 const MAX_JTI_LENGTH = 256
 
-/** The proof in a `DPoP` header whose signature is valid (RFC 9449 §4.3, steps 2 to 7), or `InvalidProofError`. */
-export function parseDpopProof(text: string, algorithms: readonly DpopAlgorithm[]): DpopProof {
-  try {
-    const jws = parseCompact(text, MAX_PROOF_LENGTH)
-    const header = parseHeader(jws.header, ['dpop+jwt'], 'jwk')
-    // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
-    if (hasNestedDuplicates(readBase64urlText(jws.header) as string))
-      throw invalid('has a header member twice')
-    const { alg, typ } = header
-    if (typ === undefined) throw invalid('has no "typ"')
-    if (!(algorithms as readonly string[]).includes(alg))
-      throw invalid(`must be signed with ${algorithms.join(', ')}`)
-    const key = importKey(header, alg as DpopAlgorithm)
-    findSigner([key], toLowS(alg, jws))
-    return { jkt: key.kid, ...parseProofClaims(jws) }
-  } catch (error) {
-    if (!isTokenError(error) || error.code === 'PROOF_INVALID') throw error
-    throw new InvalidProofError(error.message.replace(/^Token/, 'DPoP proof'))
+// The keys of clients that repeat their header, as most do.
+const MAX_KNOWN_KEYS = 1000
+
+/** Reads the proof in a `DPoP` header whose signature is valid (RFC 9449 §4.3, steps 2 to 7), or throws `InvalidProofError`. */
+export function createProofParser(algorithms: readonly DpopAlgorithm[]): (text: string) => DpopProof {
+  // By the whole header, so that nothing in it remains unchecked.
+  const known = new Map<string, BoundKey>()
+
+  const remember = (header: string, key: BoundKey): void => {
+    if (known.size >= MAX_KNOWN_KEYS) known.delete(known.keys().next().value as string)
+    known.set(copyText(header), key)
   }
+
+  return (text) => {
+    try {
+      const jws = parseCompact(text, MAX_PROOF_LENGTH)
+      const { header } = jws
+      const found = known.get(header)
+      const key = found ?? parseKey(header, algorithms)
+      findSigner([key], toLowS(key.algorithm, jws))
+      if (found === undefined) remember(header, key)
+      return { jkt: key.kid, ...parseProofClaims(jws) }
+    } catch (error) {
+      if (!isTokenError(error) || error.code === 'PROOF_INVALID') throw error
+      throw new InvalidProofError(error.message.replace(/^Token/, 'DPoP proof'))
+    }
+  }
+}
+
+function parseKey(encoded: string, algorithms: readonly DpopAlgorithm[]): BoundKey {
+  const header = parseHeader(encoded, ['dpop+jwt'], 'jwk')
+  // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
+  if (hasNestedDuplicates(readBase64urlText(encoded) as string)) throw invalid('has a header member twice')
+  const { alg, typ } = header
+  if (typ === undefined) throw invalid('has no "typ"')
+  if (!(algorithms as readonly string[]).includes(alg))
+    throw invalid(`must be signed with ${algorithms.join(', ')}`)
+  return importKey(header, alg as DpopAlgorithm)
 }
 
 function invalid(problem: string): InvalidProofError {
