@@ -14,6 +14,7 @@ import {
 } from '../tokens.js'
 import { listForeignGroups } from './foreign.js'
 import { listGuardedGroups } from './guarded.js'
+import { listProofGroups } from './proofs.js'
 import { sampleCalls, samplePromises } from './sample.js'
 import { createSigners } from './signers.js'
 import { createColdVerifiers, createRememberingVerifiers } from './verifiers.js'
@@ -23,8 +24,10 @@ const NEEDED = [
   'tokenlib',
   'tokenlib, memory store',
   'tokenlib, direct call',
+  'tokenlib, new tokens',
   'fast-jwt',
   'fast-jwt (cache)',
+  'oauth4webapi',
   'jose (remote key set)',
   'aws-jwt-verify',
 ]
@@ -40,6 +43,7 @@ export async function measureProcess(run) {
   const groups = [
     ...(run.quick ? ['HS256'] : ALGORITHMS).flatMap(listGroups),
     ...listGuardedGroups(),
+    ...listProofGroups(),
     ...listForeignGroups(),
   ]
   for (const { title, prepare } of groups.filter(({ title }) => run.isWanted(title))) {

@@ -9,8 +9,10 @@ export const RESOURCE = 'https://api.example'
 /** The client that users log in with. */
 export const WEB_CLIENT = 'web'
 
-const SERVICE_CLIENT = 'service'
-const CLIENT_SECRET = 'a-secret-of-a-client-of-the-authorization-server'
+/** The client that gets tokens for itself. */
+export const SERVICE_CLIENT = 'service'
+/** The secret of every client. */
+export const CLIENT_SECRET = 'a-secret-of-a-client-of-the-authorization-server'
 const REDIRECT_URI = 'https://app.example/callback'
 
 /** A private key of the server, as a JWK. */
@@ -172,6 +174,8 @@ function createConfiguration(
       backchannelLogout: { enabled: true },
       rpInitiatedLogout: { enabled: true },
       devInteractions: { enabled: true },
+      // Requests without a proof get bearer tokens.
+      dPoP: { enabled: true, nonceSecret: Buffer.alloc(32, 'nonces'), requireNonce: () => true },
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,

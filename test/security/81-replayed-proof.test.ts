@@ -159,10 +159,11 @@ describeAttacks('a proof that is used twice (RFC 9449 §11.1)', () => {
       async () => ({}),
     ]) {
       const { prove, call, store } = await openBound()
+      const working = store.spend
       store.spend = spend as () => Promise<boolean>
       const proof = prove()
       expect(await call(proof)).toBe('REVOCATION_UNAVAILABLE')
-      store.spend = createMemoryStore().spend
+      Object.assign(store, { spend: working })
       expect(await call(proof)).toBe('ok')
     }
   })

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type JsonWebKey, sign } from 'node:crypto'
 import { expect } from 'vitest'
+import { createProofParser } from '../../packages/tokenlib/src/proofs/dpop-proof.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 import { createRocaKey, toBytes, toInteger } from './harness/broken-rsa.js'
@@ -294,5 +295,37 @@ describeAttacks('a proof whose algorithm or key proves nothing (RFC 9449 §4.3 s
     const forged = thief.prove({ token: accessToken, header: { jwk: { ...thief.jwk, n: client.jwk.n } } })
     expect(await call(forged)).toBe('PROOF_INVALID')
     expect(await call(prove())).toBe('ok')
+  })
+
+  ownAttack('a header that was seen before, behind which everything else is new', async () => {
+    const client = createProver()
+    const { call, prove, refuse, accessToken, create, createRequest } = await openDoors(client)
+    const thief = createProver()
+    const honest = { header: JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: client.jwk }) }
+    for (let times = 0; times < 3; times++) {
+      expect(await call(prove(honest))).toBe('ok')
+      await refuse({ ...honest, key: thief.privateKey })
+      await refuse({ ...honest, signature: '' })
+      await refuse({ ...honest, claims: { htm: 'POST' } })
+      await refuse({ ...honest, claims: { iat: NOW - 61 } })
+      expect(await call(prove({ ...honest, claims: { ath: undefined } }))).toBe('PROOF_INVALID')
+      expect(await call(thief.prove({ token: accessToken, header: honest.header }))).toBe('PROOF_INVALID')
+    }
+    // Another manager allows other algorithms.
+    const strict = create({ algorithms: ['ES384'] })
+    const request = createRequest(prove(honest))
+    expect(await outcomeOf(strict.accessTokenRequired(request))).toBe('PROOF_INVALID')
+  })
+
+  ownAttack('more keys than are remembered', () => {
+    const [client, thief] = [createProver(), createProver()]
+    const parse = createProofParser(['ES256'])
+    const header = (count: number) => ({ header: { kid: `key-${count}` } })
+    for (let count = 0; count < 1010; count++) parse(client.prove(header(count)))
+    for (const count of [0, 5, 1008, 1009]) {
+      const forged = client.prove({ ...header(count), key: thief.privateKey })
+      expect(() => parse(forged)).toThrow(expect.objectContaining({ code: 'PROOF_INVALID' }))
+      expect(parse(client.prove(header(count))).jkt).toBe(client.jkt)
+    }
   })
 })

@@ -101,7 +101,7 @@ describeAttacks('a bound token without its proof (RFC 9449 §7.1 and §7.2, RFC 
     ]
     for (const [at, door] of doors.entries()) {
       for (let times = 0; times < 2; times++)
-        expect(await outcomeOf(door()), `${at}: ${door}`).toBe('PROOF_REQUIRED')
+        expect(await outcomeOf(door()), `${at}: ${door.toString()}`).toBe('PROOF_REQUIRED')
     }
     const answer = handleErrors()
     const routes = [

@@ -5,7 +5,8 @@ import {
   type TokenConfigOptions,
   TokenManager,
 } from '../../../packages/tokenlib/src/index.js'
-import type { NodeRequest, RequestView } from '../../../packages/tokenlib/src/kit.js'
+import type { RequestView } from '../../../packages/tokenlib/src/http/view.js'
+import type { NodeRequest } from '../../../packages/tokenlib/src/kit.js'
 import type { DpopOptions } from '../../../packages/tokenlib/src/proofs/dpop.js'
 import { createMemoryStore } from '../../../packages/tokenlib/src/stores/memory.js'
 import { createKeyPair } from '../../helpers/keys.js'

@@ -1,4 +1,5 @@
 import { InvalidProofError } from '../errors.js'
+import type { BoundKey } from '../tokens/algorithms.js'
 import { isNonEmptyString } from '../tokens/payload.js'
 import { parseProofJws, type ProofAlgorithm, type ProofJws } from './proof-jws.js'
 
@@ -21,10 +22,13 @@ export interface DpopProof {
 
 const MAX_JTI_LENGTH = 256
 
-/** The proof in a `DPoP` header whose signature is valid (RFC 9449 §4.3, steps 2 to 7), or `InvalidProofError`. */
-export function parseDpopProof(text: string, algorithms: readonly DpopAlgorithm[]): DpopProof {
-  const { key, claims } = parseProofJws(text, { name: 'DPoP proof', typ: 'dpop+jwt', algorithms })
-  return { jkt: key.kid, ...parseProofClaims(claims) }
+/** Reads the proof in a `DPoP` header whose signature is valid (RFC 9449 §4.3, steps 2 to 7), or throws `InvalidProofError`. */
+export function createProofParser(algorithms: readonly DpopAlgorithm[]): (text: string) => DpopProof {
+  const rules = { name: 'DPoP proof', typ: 'dpop+jwt', algorithms, keys: new Map<string, BoundKey>() }
+  return (text) => {
+    const { key, claims } = parseProofJws(text, rules)
+    return { jkt: key.kid, ...parseProofClaims(claims) }
+  }
 }
 
 function parseProofClaims({ jti, htm, htu, iat, ath, nonce }: ProofJws['claims']): Omit<DpopProof, 'jkt'> {

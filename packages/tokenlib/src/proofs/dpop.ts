@@ -18,7 +18,7 @@ import {
 } from '../options.js'
 import type { StoreConnection } from '../revocation/connect-store.js'
 import { type Clock, type Duration, parseDuration } from '../time.js'
-import { type DpopAlgorithm, type DpopProof, parseDpopProof } from './dpop-proof.js'
+import { createProofParser, type DpopAlgorithm, type DpopProof } from './dpop-proof.js'
 import { createUrlCheck, isPublicUrl, type PublicUrl } from './dpop-url.js'
 import { createNonces } from './nonces.js'
 
@@ -133,6 +133,7 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
     nonceSecret === undefined
       ? null
       : createNonces(nonceSecret, parseDuration(options.nonceMaxAge ?? '5m') * 1000)
+  const parseProof = createProofParser(algorithms)
   const assertUrl = createUrlCheck(options.publicUrl)
   const keepMs = Math.ceil((maxAge + MAX_CLOCK_LEAD_SECONDS + MAX_CLOCK_DIFFERENCE_SECONDS) * 1000)
 
@@ -172,7 +173,7 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
       if (header === null) return null
       // RFC 9449 §4.3, step 1: several headers arrive here joined with commas.
       if (header.includes(',')) throw new InvalidProofError('The request carries more than one DPoP proof')
-      const proof = parseDpopProof(header, algorithms)
+      const proof = parseProof(header)
       assertForRequest(proof, view)
       const { jkt, ath } = proof
       const found: RequestProof = { jkt, ath, spend: createSpend(proof) }

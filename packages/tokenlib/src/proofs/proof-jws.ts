@@ -1,5 +1,5 @@
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
-import { hasNestedDuplicates, isJsonObject, readBase64urlText } from '../encoding.js'
+import { copyText, hasNestedDuplicates, isJsonObject, readBase64urlText } from '../encoding.js'
 import { InvalidProofError, isConfigurationError, isTokenError } from '../errors.js'
 import { type BoundKey, readLowerSpelling } from '../tokens/algorithms.js'
 import { readKeyMismatch } from '../tokens/asymmetric.js'
@@ -17,6 +17,8 @@ export interface ProofRules {
   /** The `typ` that it must have, in short form. */
   readonly typ: string
   readonly algorithms: readonly ProofAlgorithm[]
+  /** The keys of clients that repeat their header, by the whole header, so that nothing in it remains unchecked. */
+  readonly keys?: Map<string, BoundKey>
 }
 
 /** A JWT whose signature is valid. */
@@ -33,21 +35,14 @@ const MAX_PROOF_LENGTH = 4096
  * it was not. The claims are not checked.
  */
 export function parseProofJws(text: string, rules: ProofRules, known?: PublicJwk): ProofJws {
-  const { name, typ, algorithms } = rules
+  const { name, keys } = rules
   try {
     const jws = parseCompact(text, MAX_PROOF_LENGTH)
-    const header = parseHeader(jws.header, [typ], known === undefined ? 'jwk' : undefined)
-    // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
-    if (hasNestedDuplicates(readBase64urlText(jws.header) as string)) {
-      throw new Problem('has a header member twice')
-    }
-    const { alg } = header
-    if (header['typ'] === undefined) throw new Problem(`must have the "typ" ${typ}`)
-    if (!(algorithms as readonly string[]).includes(alg)) {
-      throw new Problem(`must be signed with ${algorithms.join(', ')}`)
-    }
-    const key = importProofKey(known ?? header['jwk'], alg as ProofAlgorithm)
-    findSigner([key], toLowS(alg, jws))
+    const remembered = keys?.get(jws.header)
+    const key = remembered ?? parseKey(jws.header, rules, known)
+    findSigner([key], toLowS(key.algorithm, jws))
+    // Only now: anybody can send headers.
+    if (keys !== undefined && remembered === undefined) remember(keys, jws.header, key)
     const claimsText = decodePayload(jws)
     const claims = parseClaims(claimsText)
     if (hasNestedDuplicates(claimsText as string)) throw new Problem('has a claim twice')
@@ -57,6 +52,27 @@ export function parseProofJws(text: string, rules: ProofRules, known?: PublicJwk
     if (isTokenError(error)) throw new InvalidProofError(error.message.replace(/^Token/, name))
     throw error
   }
+}
+
+const MAX_KNOWN_KEYS = 1000
+
+function remember(keys: Map<string, BoundKey>, header: string, key: BoundKey): void {
+  if (keys.size >= MAX_KNOWN_KEYS) keys.delete(keys.keys().next().value as string)
+  keys.set(copyText(header), key)
+}
+
+function parseKey(encoded: string, { typ, algorithms }: ProofRules, known: PublicJwk | undefined): BoundKey {
+  const header = parseHeader(encoded, [typ], known === undefined ? 'jwk' : undefined)
+  // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
+  if (hasNestedDuplicates(readBase64urlText(encoded) as string)) {
+    throw new Problem('has a header member twice')
+  }
+  const { alg } = header
+  if (header['typ'] === undefined) throw new Problem(`must have the "typ" ${typ}`)
+  if (!(algorithms as readonly string[]).includes(alg)) {
+    throw new Problem(`must be signed with ${algorithms.join(', ')}`)
+  }
+  return importProofKey(known ?? header['jwk'], alg as ProofAlgorithm)
 }
 
 function importProofKey(jwk: unknown, algorithm: ProofAlgorithm): BoundKey {
