@@ -348,6 +348,12 @@ describe('wrong options', () => {
     expect(() => new TokenManager({ config, store, dpop: given })).toThrow(naming('ConfigurationError', name))
   })
 
+  test('the scheme of bound tokens cannot be that of bearer tokens', () => {
+    expect(() => open({}, { JWT_HEADER_TYPE: 'dpop' })).toThrow(
+      naming('ConfigurationError', 'JWT_HEADER_TYPE'),
+    )
+  })
+
   test('proofs need a store that can remember them', () => {
     const dpop = { publicUrl: PUBLIC_URL }
     expect(() => new TokenManager({ config, dpop })).toThrow(ConfigurationError)

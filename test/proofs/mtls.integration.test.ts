@@ -165,7 +165,7 @@ describe('the session routes know the certificate of a TLS connection', () => {
       let listener: RequestListener = () => {}
       const app = fastify({
         serverFactory(handler) {
-          listener = handler as RequestListener
+          listener = handler
           return createHttpServer()
         },
       })

@@ -12,7 +12,8 @@ import type { Hono } from 'hono'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { trustIssuer } from '../../packages/issuers/src/index.js'
-import { type DpopOptions, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import type { DpopOptions } from '../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import {
   type AuthorizationServer,

@@ -32,7 +32,7 @@ function open(dpop: Partial<DpopOptions> = {}, config: TokenConfigOptions = {}) 
   const call = async (
     route: string,
     { token = null, facts = {}, headers = {} }: Call = {},
-  ): Promise<{ status: number; headers: Headers; body: Record<string, never> }> => {
+  ): Promise<{ status: number; headers: Headers; body: Readonly<Record<string, unknown>> }> => {
     const [method = '', path = ''] = route.split(' ')
     const url = `${PUBLIC_URL}/auth/${path}`
     const proof = facts && (await client.prove({ method, url, ...(token !== null && { token }), ...facts }))
@@ -48,7 +48,11 @@ function open(dpop: Partial<DpopOptions> = {}, config: TokenConfigOptions = {}) 
     })
     const response = (await routes.handle(request)) as Response
     const text = await response.text()
-    return { status: response.status, headers: response.headers, body: JSON.parse(text || '{}') as never }
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: JSON.parse(text || '{}') as Record<string, unknown>,
+    }
   }
   return { tokens, call, attempts: () => attempts }
 }

@@ -60,12 +60,15 @@ export interface PresentedToken {
 export interface ProofParts extends ProofOptions {
   readonly store: StoreConnection | null
   readonly now: Clock
-  readonly reading: Pick<ReadingRules, 'headerKey' | 'maxLength'>
+  readonly reading: Pick<ReadingRules, 'headerKey' | 'headerType'>
 }
 
 /** The checks that the options ask for. */
 export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: ProofParts): Proofs {
   const dpop = dpopOptions === undefined ? null : createDpop(dpopOptions, store, now)
+  if (dpop !== null && reading.headerType.toLowerCase() === DPOP_SCHEME.toLowerCase()) {
+    throw new ConfigurationError('dpop reads the scheme DPoP besides JWT_HEADER_TYPE, which must be another one')
+  }
   const certificates = mtls === undefined ? null : createCertificates(mtls)
   if (dpop?.isRequired === true && certificates?.isRequired === true) {
     throw new ConfigurationError('dpop and mtls cannot both be required: a token is bound to one key')
