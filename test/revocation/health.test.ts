@@ -115,7 +115,7 @@ describe('ready and health tell different things', () => {
 })
 
 test('a store that is not fit for use is down with the reason', async () => {
-  const client = { call: async () => ['known', 'role:slave'] }
+  const client = { call: async () => 'role:slave' }
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET }),
     store: createRedisStore(client),

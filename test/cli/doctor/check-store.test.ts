@@ -155,7 +155,7 @@ const SERVER: ServerFacts = {
 const POSTGRES: PostgresFacts = {
   endpoint: { host: 'db.example', port: '5433', isTls: null, hasPassword: true },
   server: SERVER,
-  tables: (['version', 'heads', 'revocations', 'sessions'] as const).map((name) => ({
+  tables: (['version', 'heads', 'revocations', 'sessions', 'spent'] as const).map((name) => ({
     name,
     persistence: 'p',
     denied: [],

@@ -190,6 +190,7 @@ async function tryImports() {
     await import('tokenlib/kit'),
     await import('@tokenlib/client'),
     await import('@tokenlib/client/bundle'),
+    await import('@tokenlib/client/dpop'),
     await import('@tokenlib/console'),
     await import('@tokenlib/contracts'),
     await import('tokenlib/elysia'),
