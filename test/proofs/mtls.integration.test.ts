@@ -173,7 +173,8 @@ describe('the session routes know the certificate of a TLS connection', () => {
       await app.ready()
       return listener
     },
-    Hono: (routes: MountableRoutes) => getRequestListener(new Hono().use(forHono.mount(routes)).fetch),
+    Hono: (routes: MountableRoutes) =>
+      getRequestListener(new Hono().use(forHono.mount(routes)).fetch, { overrideGlobalObjects: false }),
     h3: (routes: MountableRoutes) => toNodeHandler(new H3().use(forH3.mount(routes))),
   } as const
 

@@ -1,8 +1,8 @@
 import type { TokenProof } from './options.js'
 
-/** Where the key of a client is. */
+/** Where the key of a client is stored. */
 export interface DpopKeyOptions {
-  /** `memory` for a key that is gone with the page. Default `indexeddb`, or `memory` where there is none. */
+  /** With `memory`, the key is lost with the page. Default `indexeddb`, or `memory` in runtimes without IndexedDB. */
   readonly storage?: 'indexeddb' | 'memory'
   /** Clients with different names have different keys. Default `default`. */
   readonly name?: string
@@ -15,7 +15,7 @@ interface KeyPair {
   readonly publicKey: Key
 }
 
-/** As much of an `IDBRequest` as is used here: its types are those of a page, which other runtimes do not have. */
+/** The part of `IDBRequest` that is used here. The DOM types are not available in other runtimes. */
 interface DatabaseRequest<Result> {
   readonly result: Result
   readonly error: unknown
@@ -43,7 +43,7 @@ const STORAGES = ['indexeddb', 'memory']
 const STORE = 'keys'
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
 
-/** A difference to the clock of the server that a proof may have; the network takes some of it. */
+/** How far a proof may differ from the server's clock. Network latency uses up some of this. */
 const MAX_CLOCK_ERROR_MS = 3000
 
 /**
@@ -84,7 +84,7 @@ export function dpop(options: DpopKeyOptions = {}): TokenProof {
     return `${input}.${toBase64Url(await crypto.subtle.sign(ALGORITHM, privateKey, encode(input)))}`
   }
 
-  // Why a request should be sent again, or a falsy value: a proof that is refused for the same reason stays refused.
+  // Returns why a request should be sent again, or a falsy value. A second refusal for the same reason is final.
   const readReason = async (response: Response, isSafe: boolean, now: number): Promise<unknown> => {
     const { headers, status } = response
     if (status !== 401) return null
@@ -93,10 +93,10 @@ export function dpop(options: DpopKeyOptions = {}): TokenProof {
       .json()
       .catch(() => null)
     const { code } = Object(body) as { readonly code?: unknown }
-    // RFC 9449 §9. Without the nonce, which another origin has to expose, the next attempt would be the same.
+    // RFC 9449 §9. Another origin has to expose the nonce. Without the nonce, the next attempt would be the same.
     const refusal = [code, headers.get('www-authenticate')].join(' ')
     if (/use_dpop_nonce|PROOF_NONCE/.test(refusal)) return headers.has('dpop-nonce') && 'nonce'
-    // Something between client and server has sent the request twice, so the handler may have done its work.
+    // Something between client and server sent the request twice, so the handler may already have run.
     if (code === 'PROOF_REUSED') return isSafe && code
     const offset = Date.parse(headers.get('date') ?? '') - now
     const isWrong = code === 'PROOF_INVALID' && Math.abs(offset - clockOffset) > MAX_CLOCK_ERROR_MS
@@ -120,7 +120,7 @@ export function dpop(options: DpopKeyOptions = {}): TokenProof {
 }
 
 async function loadKey(storage: string, name: string) {
-  // Created every time: it takes less than a millisecond, and a transaction would end meanwhile.
+  // Create a key every time: it takes less than a millisecond, and an open transaction would end while waiting for it.
   const created = (await crypto.subtle.generateKey(ALGORITHM, false, ['sign', 'verify'])) as KeyPair
   // Some private modes have a database that cannot be opened.
   const stored = storage === 'memory' ? null : await keepKey(created, name).catch(() => null)
@@ -129,7 +129,7 @@ async function loadKey(storage: string, name: string) {
   return { privateKey, jwk: { kty, crv, x, y } }
 }
 
-/** The key that the tabs of an origin share: that of the first tab, which asks and adds in one transaction. */
+/** The key that all tabs of an origin share. The first tab adds it, in the same transaction that looks for one. */
 async function keepKey(created: KeyPair, name: string): Promise<KeyPair | undefined> {
   const opening = (globalThis as PageDatabases).indexedDB?.open('tokenlib')
   if (!opening) return undefined

@@ -228,7 +228,7 @@ function bearerCases({ test }: SessionCases): void {
     const first = await client.logIn(user, { transport: 'bearer' })
     deepEqual(client.cookieNames(), [])
     const { session, accessToken, refreshToken, ...rest } = first
-    deepEqual(rest, {})
+    deepEqual(rest, { tokenType: 'bearer' })
     equal((await client.send('GET session', bearer(accessToken))).status, 200)
     clock.advance('10s')
     const response = await client.send('POST refresh', bearer(refreshToken))

@@ -8,8 +8,9 @@ export type ClientCertificate = Uint8Array | string
 /** Accepts tokens that are bound to a client certificate (mutual TLS, RFC 8705 §3). */
 export interface MtlsOptions {
   /**
-   * Reads the certificate of the client, or `null`. The default is the certificate of the TLS connection, which Node has.
-   * Behind a proxy, read the header in which the proxy passes it on, and make the proxy remove that header from requests.
+   * Reads the client certificate of a request, or `null`. By default, this is the certificate of the TLS connection,
+   * which Node has. Behind a proxy, read the header that the proxy sets, and make the proxy remove that header from
+   * incoming requests.
    */
   readonly readCertificate?: (request: RequestView) => ClientCertificate | null | undefined
   /** Refuses access tokens that are not bound to a certificate, on every route. Default `false`. */
@@ -19,13 +20,13 @@ export interface MtlsOptions {
 /** Reads the thumbprint of a request's client certificate. */
 export interface Certificates {
   readonly isRequired: boolean
-  /** The SHA-256 of the certificate (`x5t#S256`), or `null` for a request without one. */
+  /** The SHA-256 of the certificate (`x5t#S256`), or `null` for a request without a certificate. */
   readThumbprint(view: RequestView): string | null
 }
 
 const OPTIONS: OptionKinds<MtlsOptions> = { readCertificate: callable(), required: flag }
 
-/** A reader for the options, or `TypeError`. */
+/** Creates a certificate reader from the options. Throws `TypeError` for invalid options. */
 export function createCertificates(options: MtlsOptions): Certificates {
   const { readCertificate = readConnection, required = false } = parseOptions('mtls', options, OPTIONS)
   return {
@@ -39,7 +40,7 @@ export function createCertificates(options: MtlsOptions): Certificates {
 }
 
 function readConnection({ certificate }: RequestView): Uint8Array | null {
-  // Otherwise nobody would notice that no token is ever bound.
+  // Without this error, nobody would notice that tokens are never bound.
   if (certificate === undefined) {
     throw new TypeError('This server does not tell the certificates of clients: set readCertificate of mtls')
   }
@@ -54,7 +55,7 @@ function toDer(certificate: unknown): Uint8Array {
   try {
     return new X509Certificate(certificate).raw
   } catch {
-    // Without a cause: it would show what a client has sent.
+    // No `cause`: it would reveal what the client sent.
     throw new TypeError('readCertificate() must return a certificate in PEM')
   }
 }

@@ -17,25 +17,25 @@ import { type Confirmation, parseClaims, type PublicJwk } from '../tokens/payloa
 import { findSourceSigner, type TokenSource } from '../tokens/token-source.js'
 import { parseProofJws, type ProofJws, type ProofRules } from './proof-jws.js'
 
-/** Checks proofs of browsers that have a key for a session (W3C Device Bound Session Credentials). */
+/** Checks proofs from browsers that have a key for a session (W3C Device Bound Session Credentials). */
 export interface DeviceProofs {
   /** A challenge for the device of a session. Rejects with `KeysUnavailableError` if the signer fails. */
   createChallenge(sid: string): Promise<string>
-  /** The proof of a new key, which is in its header. */
+  /** Checks a proof of a new key. The key is in the header of the proof. */
   checkNew(proof: string, sid: string): DeviceProof
-  /** A proof of the key that a refresh token is bound to. */
+  /** Checks a proof of the key that a refresh token is bound to. */
   check(proof: string, sid: string, cnf: unknown): DeviceProof
 }
 
 /** A proof for one session. */
 export interface DeviceProof {
-  /** What binds a refresh token to its key. */
+  /** The confirmation that binds a refresh token to the key. */
   readonly cnf: Confirmation
-  /** Uses its challenge up. Rejects with `ReusedProofError` if another request has done so. */
+  /** Uses up the challenge. Rejects with `ReusedProofError` if another request has already used it. */
   readonly spend: () => Promise<void>
 }
 
-/** What proofs are checked with: challenges are signed like tokens, so that every process knows them. */
+/** What the checks need. Challenges are signed like tokens, so every process can verify them. */
 export interface DeviceProofParts {
   readonly keys: KeyRing
   readonly source: TokenSource
@@ -45,13 +45,13 @@ export interface DeviceProofParts {
 }
 
 const PROOF: ProofRules = { name: 'Device proof', typ: 'dbsc+jwt', algorithms: ['ES256', 'RS256'] }
-// RFC 8725 §3.11: no challenge passes for a token, and no token for a challenge.
+// RFC 8725 §3.11: a challenge is never accepted as a token, nor a token as a challenge.
 const CHALLENGE_TYP = 'dbsc-challenge+jwt'
 const CHALLENGE_SECONDS = 120
 const MAX_CHALLENGE_LENGTH = 2048
 const MAX_CLOCK_DIFFERENCE_SECONDS = 60
 
-/** The checks of one manager. */
+/** Creates the checks of one manager. */
 export function createDeviceProofs({ keys, source, store, now, random }: DeviceProofParts): DeviceProofs {
   const spend = async (id: string): Promise<void> => {
     if (store?.canSpend !== true) return
@@ -60,7 +60,7 @@ export function createDeviceProofs({ keys, source, store, now, random }: DeviceP
       throw new ReusedProofError('Device proof was used before')
   }
 
-  // The id of a challenge of ours for the session, or `ProofNonceRequiredError`.
+  // Returns the id of a challenge that we created for the session, or throws `ProofNonceRequiredError`.
   const parseChallenge = (text: unknown, sid: string): string => {
     try {
       const jws = parseCompact(text, MAX_CHALLENGE_LENGTH)

@@ -6,9 +6,9 @@ import { parseProofJws, type ProofAlgorithm, type ProofJws } from './proof-jws.j
 /** An algorithm for DPoP proofs, which are signed with a private key. */
 export type DpopAlgorithm = ProofAlgorithm
 
-/** What a proof says. Its signature is valid; everything else is still to be compared with the request. */
+/** The contents of a proof whose signature is valid. They have yet to be compared with the request. */
 export interface DpopProof {
-  /** The thumbprint of the key that signed it (RFC 7638). */
+  /** The thumbprint of the key that signed the proof (RFC 7638). */
   readonly jkt: string
   readonly jti: string
   readonly htm: string
@@ -22,7 +22,10 @@ export interface DpopProof {
 
 const MAX_JTI_LENGTH = 256
 
-/** Reads the proof in a `DPoP` header whose signature is valid (RFC 9449 §4.3, steps 2 to 7), or throws `InvalidProofError`. */
+/**
+ * Creates a parser for the proof in a `DPoP` header (RFC 9449 §4.3, steps 2 to 7). The parser verifies the signature
+ * and throws `InvalidProofError` for an invalid proof.
+ */
 export function createProofParser(algorithms: readonly DpopAlgorithm[]): (text: string) => DpopProof {
   const rules = { name: 'DPoP proof', typ: 'dpop+jwt', algorithms, keys: new Map<string, BoundKey>() }
   return (text) => {

@@ -2,12 +2,12 @@ import { InvalidProofError } from '../errors.js'
 import type { RequestView } from '../http/view.js'
 
 /**
- * Where clients reach the application: its public origin, with the path that a proxy strips, if it strips one; several of
- * them; or a function that returns one for a request, such as that of a tenant.
+ * Where clients reach the application: its public origin, plus the path that a proxy strips, if any. Pass a list for
+ * several URLs, or a function that returns the URL for a request, such as the origin of a tenant.
  */
 export type PublicUrl = string | readonly string[] | ((request: RequestView) => string)
 
-/** Whether a value is an `http` or `https` URL without user, query and fragment. */
+/** Whether a value is an `http` or `https` URL without user, query or fragment. */
 export function isPublicUrl(value: unknown): value is string {
   if (typeof value !== 'string' || !URL.canParse(value)) return false
   const { protocol, username, password, search, hash } = new URL(value)
@@ -33,7 +33,7 @@ export function createUrlCheck(publicUrl: PublicUrl): (url: string, view: Reques
 
 type Chosen = Extract<PublicUrl, (request: RequestView) => string>
 
-// An error message is no place for kilobytes.
+// Keeps error messages short.
 const MAX_SHOWN = 200
 
 function parseBase(value: unknown): string {
@@ -43,16 +43,16 @@ function parseBase(value: unknown): string {
   )
 }
 
-// Not `href`: an empty query or fragment would take in every path.
+// Not `href`: a trailing `?` or `#` would turn every appended path into a query or fragment.
 function toBase(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname.replace(/\/$/, '')
 }
 
-// What a URL parser takes away, and a router may not: a proof for `/b` must not open `/a/../b`.
+// What a URL parser removes and a router may not: a proof for `/b` must not open `/a/../b`.
 const UNRESOLVED = /[\\\0- ]|\/(?:\.|%2e){1,2}(?:\/|$)/i
 
-// Of `/path?query`, or of an absolute URL, as Fetch requests and proxies have it.
+// Reads the path of `/path?query`, or of an absolute URL, which Fetch requests and proxies have.
 function readPath(url: string): string | null {
   const [target = ''] = url.split(/[?#]/, 1)
   const path = target.startsWith('/') ? target : readAbsolutePath(target)
@@ -65,8 +65,8 @@ function readAbsolutePath(url: string): string | null {
 }
 
 /**
- * A URL in the form in which two are compared, without query and fragment (RFC 9449 §4.3; RFC 3986 §6.2.2 and §6.2.3), or
- * `null` for one that no request can have.
+ * Normalizes a URL for comparison, without query and fragment (RFC 9449 §4.3; RFC 3986 §6.2.2 and §6.2.3). Returns
+ * `null` for a URL that no request can have.
  */
 function normalize(text: string): string | null {
   if (!URL.canParse(text)) return null

@@ -25,8 +25,9 @@ import { createNonces } from './nonces.js'
 /** Accepts tokens that are bound to a key of the client, with a proof for every request (DPoP, RFC 9449). */
 export interface DpopOptions {
   /**
-   * Where clients reach the application, such as `https://api.example.com`. A proof is for one URL, and behind a proxy only
-   * you know which one the client has used. The `Host` header is never asked: anyone who replays a proof can set it.
+   * Where clients reach the application, such as `https://api.example.com`. A proof is valid for one URL, and behind a
+   * proxy only you know which URL the client used. The `Host` header is never used, because anyone who replays a proof
+   * can set it.
    */
   readonly publicUrl: PublicUrl
   /** Refuses access tokens that are not bound to a key, on every route. Default `false`. */
@@ -36,15 +37,16 @@ export interface DpopOptions {
   /** The algorithms that proofs may be signed with. Default: ES256, ES384, ES512, Ed25519, EdDSA, PS256 and RS256. */
   readonly algorithms?: readonly DpopAlgorithm[]
   /**
-   * Demands a nonce of this server in every proof, so that none can be made in advance. All processes need the same secret,
-   * of at least 32 bytes. No nonce is stored.
+   * Requires a nonce from this server in every proof, so that proofs cannot be made in advance. All processes need the
+   * same secret of at least 32 bytes. Nonces are not stored.
    */
   readonly nonceSecret?: string | Uint8Array
   /** How long a nonce can be used, 1 second to 10 minutes. Default `'5m'`. */
   readonly nonceMaxAge?: Duration
   /**
-   * Whether the store remembers every proof, so that none is accepted twice, in any process. Default `true`. Costs one call of the store per
-   * request. `false` needs `nonceSecret`: a copied proof then works until its nonce or the proof is too old.
+   * Whether the store remembers every proof, so that no process accepts a proof twice. Default `true`, which costs one
+   * store call per request. `false` needs `nonceSecret`: a copied proof then works until the proof or its nonce is too
+   * old.
    */
   readonly rememberProofs?: boolean
 }
@@ -87,17 +89,20 @@ export interface Dpop {
   readonly algorithms: readonly DpopAlgorithm[]
   /** A nonce for the next proof; `null` if proofs need none. */
   createNonce(): string | null
-  /** The proof of a request, checked against the request, or `null` for a request without one; the same one each time. */
+  /**
+   * The proof of a request, checked against that request, or `null` for a request without a proof. Returns the same
+   * object each time.
+   */
   readProof(view: RequestView): RequestProof | null
 }
 
 /** A proof for the request that it came with. */
 export interface RequestProof {
-  /** The thumbprint of its key. */
+  /** The thumbprint of the key that signed the proof. */
   readonly jkt: string
-  /** The hash of the token that it is for (RFC 9449 §4.2); `undefined` for none. */
+  /** The hash of the token that the proof is for (RFC 9449 §4.2); `undefined` if the proof names no token. */
   readonly ath: string | undefined
-  /** Uses the proof up. Rejects with `ReusedProofError` if another request has done so. */
+  /** Uses up the proof. Rejects with `ReusedProofError` if another request has already used it. */
   readonly spend: () => Promise<void>
 }
 
@@ -106,7 +111,7 @@ export function toTokenHash(token: string): string {
   return createHash('sha256').update(token).digest('base64url')
 }
 
-/** Checks proofs as the options say, or throws `TypeError` or `ConfigurationError` for wrong options. */
+/** Creates the DPoP checks from the options. Throws `TypeError` or `ConfigurationError` for invalid options. */
 export function createDpop(given: DpopOptions, store: StoreConnection | null, now: Clock): Dpop {
   const options = parseOptions(
     'dpop',
@@ -137,7 +142,7 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
   const assertUrl = createUrlCheck(options.publicUrl)
   const keepMs = Math.ceil((maxAge + MAX_CLOCK_LEAD_SECONDS + MAX_CLOCK_DIFFERENCE_SECONDS) * 1000)
 
-  // RFC 9449 §4.3: the steps that concern the request.
+  // RFC 9449 §4.3: the steps that compare the proof with the request.
   const assertForRequest = ({ htm, htu, iat, nonce }: DpopProof, view: RequestView): void => {
     if (htm !== view.method) throw new InvalidProofError('DPoP proof is for another method')
     assertUrl(htu, view)
@@ -151,7 +156,7 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
 
   const createSpend = ({ jkt, jti }: DpopProof): RequestProof['spend'] => {
     if (spending === null) return async () => undefined
-    // Of fixed length, and nobody can choose an id that another key has used.
+    // The hash has a fixed length, and nobody can choose an id that another key has used.
     const id = createHash('sha256').update(`${jkt}.${jti}`).digest('base64url')
     let spent: Promise<void> | null = null
     const spend = async (): Promise<void> => {
@@ -160,7 +165,7 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
     return () => (spent ??= spend())
   }
 
-  // An object of its own, so that several managers can check one request.
+  // A separate object for each manager, so that several managers can check the same request.
   const key = {}
   return {
     isRequired,
@@ -171,7 +176,7 @@ export function createDpop(given: DpopOptions, store: StoreConnection | null, no
       if (known !== undefined) return known
       const header = view.header('dpop')
       if (header === null) return null
-      // RFC 9449 §4.3, step 1: several headers arrive here joined with commas.
+      // RFC 9449 §4.3, step 1: several `DPoP` headers arrive here joined with commas.
       if (header.includes(',')) throw new InvalidProofError('The request carries more than one DPoP proof')
       const proof = parseProof(header)
       assertForRequest(proof, view)

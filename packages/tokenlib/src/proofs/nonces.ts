@@ -3,17 +3,17 @@ import { readBase64url, toBase64url } from '../encoding.js'
 
 /** Nonces for DPoP proofs that no server has to remember (RFC 9449 §8). */
 export interface Nonces {
-  /** A nonce that is valid from now on, in epoch milliseconds. */
+  /** Creates a nonce that is valid from `now`, in epoch milliseconds. */
   create(now: number): string
   isValid(nonce: string, now: number): boolean
 }
 
 const TIME_BYTES = 6
 const MAC_BYTES = 16
-// The clock of the process that has made the nonce may be ahead.
+// The clock of the process that created the nonce may be ahead.
 const MAX_CLOCK_LEAD_MS = 5000
 
-/** Nonces that every process with the same secret accepts: the time, and a MAC of it. */
+/** Creates nonces that every process with the same secret accepts: a time, and a MAC of that time. */
 export function createNonces(secret: string | Uint8Array, maxAgeMs: number): Nonces {
   const toMac = (time: Uint8Array): Buffer =>
     createHmac('sha256', secret).update('tokenlib DPoP nonce').update(time).digest().subarray(0, MAC_BYTES)

@@ -12,12 +12,12 @@ export type ProofAlgorithm = Exclude<Algorithm, `HS${string}`>
 
 /** A kind of JWT that a client signs to prove its key. */
 export interface ProofRules {
-  /** What errors call it. */
+  /** The name of the proof in error messages. */
   readonly name: string
-  /** The `typ` that it must have, in short form. */
+  /** The `typ` that the proof must have, in short form. */
   readonly typ: string
   readonly algorithms: readonly ProofAlgorithm[]
-  /** The keys of clients that repeat their header, by the whole header, so that nothing in it remains unchecked. */
+  /** Keys of clients that repeat their header. Indexed by the whole header, so that every part of it is checked. */
   readonly keys?: Map<string, BoundKey>
 }
 
@@ -27,12 +27,12 @@ export interface ProofJws {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-// A proof with an RSA key of 4096 bits has half of it.
+// A proof with a 4096-bit RSA key has half this length.
 const MAX_PROOF_LENGTH = 4096
 
 /**
- * A JWT that was signed with the key in its header or, if one is passed, with the key `known`. Throws `InvalidProofError` if
- * it was not. The claims are not checked.
+ * Parses a JWT that was signed with the key in its header or, if `known` is passed, with that key. Throws
+ * `InvalidProofError` for any other JWT. The claims are not checked.
  */
 export function parseProofJws(text: string, rules: ProofRules, known?: PublicJwk): ProofJws {
   const { name, keys } = rules
@@ -41,7 +41,7 @@ export function parseProofJws(text: string, rules: ProofRules, known?: PublicJwk
     const remembered = keys?.get(jws.header)
     const key = remembered ?? parseKey(jws.header, rules, known)
     findSigner([key], toLowS(key.algorithm, jws))
-    // Only now: anybody can send headers.
+    // Remember the key only after the signature is verified: anyone can send headers.
     if (keys !== undefined && remembered === undefined) remember(keys, jws.header, key)
     const claimsText = decodePayload(jws)
     const claims = parseClaims(claimsText)
@@ -63,7 +63,7 @@ function remember(keys: Map<string, BoundKey>, header: string, key: BoundKey): v
 
 function parseKey(encoded: string, { typ, algorithms }: ProofRules, known: PublicJwk | undefined): BoundKey {
   const header = parseHeader(encoded, [typ], known === undefined ? 'jwk' : undefined)
-  // RFC 7515 §4: also in the key, of which somebody else may read the first member of two.
+  // RFC 7515 §4: this includes the key. If the key has a member twice, others may read the first.
   if (hasNestedDuplicates(readBase64urlText(encoded) as string)) {
     throw new Problem('has a header member twice')
   }
@@ -101,10 +101,10 @@ const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e'] as const
 // With an exponent as long as the modulus, one signature takes milliseconds to verify.
 const MAX_EXPONENT = 2n ** 32n
 
-// What is wrong with a proof. Never leaves this file.
+// What is wrong with a proof. This error never leaves the file.
 class Problem extends Error {}
 
-// Both spellings of an ECDSA signature are one proof.
+// Both forms of an ECDSA signature are the same proof.
 function toLowS(alg: string, jws: CompactJws): CompactJws {
   const signature = readLowerSpelling(alg, jws.signature)
   return signature === null ? jws : { ...jws, signature }

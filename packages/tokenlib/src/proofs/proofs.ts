@@ -23,27 +23,33 @@ export interface ProofOptions {
 
 /** Checks that requests have the keys of their tokens. */
 export interface Proofs {
-  /** The algorithms that DPoP proofs may be signed with; `null` if none are checked. */
+  /** The algorithms that DPoP proofs may be signed with; `null` if DPoP proofs are not checked. */
   readonly dpopAlgorithms: readonly DpopAlgorithm[] | null
-  /** The kind that every route demands; `null` if bearer tokens are accepted too. */
+  /** The kind of proof that every route demands; `null` if bearer tokens are accepted too. */
   readonly required: ProofKind | null
   accepts(kind: ProofKind): boolean
   /**
-   * Throws unless a token that is bound to a key came with a proof of it, and a token that must be bound is. Call the result
-   * once everything else about the request is checked: it uses the proof up.
+   * Throws if a bound token came without a proof of its key, or if a token that must be bound is not bound. Call the
+   * returned function after everything else about the request is checked: it uses up the proof.
    */
   check(token: PresentedToken, demanded: ProofKind | undefined): (() => Promise<void>) | null
-  /** Throws `ProofRequiredError` for a token that is bound to a key which this manager does not check. */
+  /** Throws `ProofRequiredError` for a token that is bound to a key that this manager does not check. */
   assertCheckable(cnf: unknown): void
-  /** The same, and for one that is not bound as demanded: for a token whose proof was checked before. */
+  /**
+   * Like `assertCheckable`, but also throws if the token is not bound as demanded. For tokens whose proof was checked
+   * before.
+   */
   assertBound(cnf: unknown, demanded: ProofKind | undefined): void
-  /** The key that a request proves, for new tokens, or `ProofRequiredError`. Uses the proof up. */
+  /**
+   * The key that a request proves, for new tokens. Uses up the proof. Rejects with `ProofRequiredError` if the request
+   * has no proof.
+   */
   bind(view: RequestView): Promise<Confirmation>
-  /** Whether a request proves a key. Throws if its proof is invalid, or is missing where every route demands one. */
+  /** Whether a request proves a key. Throws if the proof is invalid, or missing although every route demands one. */
   hasProof(view: RequestView): boolean
   /** A nonce for the next proof; `null` if proofs need none. */
   createNonce(): string | null
-  /** Adds to a token error how the client has to prove its key. */
+  /** Adds a challenge to a token error: how the client has to prove its key. */
   addChallenge(error: unknown, view: RequestView | null, demanded: ProofKind | undefined): void
 }
 
@@ -56,18 +62,20 @@ export interface PresentedToken {
   readonly location: RequestToken['location'] | null
 }
 
-/** What proofs are checked with. */
+/** What the checks need. */
 export interface ProofParts extends ProofOptions {
   readonly store: StoreConnection | null
   readonly now: Clock
   readonly reading: Pick<ReadingRules, 'headerKey' | 'headerType'>
 }
 
-/** The checks that the options ask for. */
+/** Creates the checks that the options enable. */
 export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: ProofParts): Proofs {
   const dpop = dpopOptions === undefined ? null : createDpop(dpopOptions, store, now)
   if (dpop !== null && reading.headerType.toLowerCase() === DPOP_SCHEME.toLowerCase()) {
-    throw new ConfigurationError('dpop reads the scheme DPoP besides JWT_HEADER_TYPE, which must be another one')
+    throw new ConfigurationError(
+      'dpop reads the scheme DPoP besides JWT_HEADER_TYPE, which must be another one',
+    )
   }
   const certificates = mtls === undefined ? null : createCertificates(mtls)
   if (dpop?.isRequired === true && certificates?.isRequired === true) {
@@ -76,7 +84,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
   const required =
     (dpop?.isRequired === true && 'dpop') || (certificates?.isRequired === true && 'mtls') || null
 
-  // RFC 9449 §7.1: only this scheme brings a bound token in a header.
+  // RFC 9449 §7.1: a bound token in a header must use this scheme.
   const hasDpopScheme = (view: RequestView): boolean =>
     readBearer(view.header(reading.headerKey), DPOP_SCHEME) !== null
 
@@ -90,7 +98,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
     return confirmation
   }
 
-  // `null` for a token that is bound to no key, and does not have to be.
+  // `null` for a token that is not bound and does not have to be.
   const parseBound = (cnf: unknown, demanded: ProofKind | undefined): Confirmation | null => {
     const confirmation = cnf === undefined ? null : parseCheckable(cnf)
     if (demanded !== undefined && confirmation?.[CONFIRMATIONS[demanded]] === undefined)
@@ -114,7 +122,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
       throw new ProofRequiredError('Token is bound to a key, and no DPoP proof came with it')
     if (location === 'headers' && !hasDpopScheme(view)) throw new ProofRequiredError()
     if (proof.jkt !== jkt) throw new InvalidProofError('DPoP proof was made with another key')
-    // A script cannot read a cookie that is HttpOnly, so it cannot hash the token in it.
+    // A script cannot read an HttpOnly cookie, so it cannot hash the token in the cookie.
     const mayLack = location === 'cookies' && proof.ath === undefined
     if (!mayLack && !isHashOf(proof.ath, token)) {
       throw new InvalidProofError(
@@ -132,7 +140,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
       isOnlyScheme: demanded === 'dpop' || usesDpop || error.code.startsWith('PROOF_'),
       nonce: dpop.createNonce(),
     })
-    // Reflect, because an assignment would throw where the application has frozen an error of its own.
+    // Reflect, because an assignment would throw if the application froze its own error.
     Reflect.defineProperty(error, 'dpop', { value, configurable: true })
   }
 
@@ -200,7 +208,7 @@ export function createProofs({ dpop: dpopOptions, mtls, store, now, reading }: P
   }
 }
 
-// RFC 9449 §4.3: the client has hashed the token as it was issued, with the higher s for all it knows.
+// RFC 9449 §4.3: the client hashed the token as it was issued, possibly with the higher s.
 function isHashOf(ath: string | undefined, token: string): boolean {
   if (ath === toTokenHash(token)) return true
   const other = readOtherForm(token)
@@ -226,7 +234,7 @@ function hasDpopHeader(view: RequestView): boolean {
   try {
     return view.header('dpop') !== null
   } catch {
-    // One that is too long to be read is refused where the proof is read.
+    // A header that is too long to read is refused when the proof is read.
     return true
   }
 }
@@ -239,7 +247,7 @@ const CONFIRMATIONS = { dpop: 'jkt', mtls: 'x5t#S256' } as const satisfies Recor
 const PROOF_NAMES = { dpop: 'a DPoP proof', mtls: 'a client certificate' } as const
 const KNOWN_MEMBERS: readonly string[] = Object.values(CONFIRMATIONS)
 
-// RFC 7800 §3.1: a confirmation that nobody here understands must not pass for one that was checked.
+// RFC 7800 §3.1: a confirmation that we do not understand must not count as checked.
 function parseConfirmation(cnf: unknown): Confirmation {
   const entries = isJsonObject(cnf) ? Object.entries(cnf) : []
   const isKnown = entries.every(
