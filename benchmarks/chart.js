@@ -34,23 +34,23 @@ const OURS = {
 // The site's font and colours. The page that shows an image cannot style it, so the image queries the colour scheme
 // itself.
 const STYLE = `
-  text { font: 14px Inter, ui-sans-serif, system-ui, sans-serif; fill: #3c3c43 }
+  text { font: 14px ui-sans-serif, system-ui, sans-serif; fill: #1b2126 }
   .title { font-size: 18px; font-weight: 600 }
   .group { font-size: 15px; font-weight: 600 }
-  .subtitle, .caption, .bare, .note { fill: #67676c }
+  .subtitle, .caption, .bare, .note { fill: #545c61 }
   .caption { font-size: 12px }
   .bare, .note { text-anchor: end }
-  .track { fill: #ebebef }
-  .ours { fill: #0969da }
-  .peer { fill: #929295 }
-  .spread { stroke: #3c3c43; stroke-width: 1.5; fill: none }
+  .track { fill: #e7e4dc }
+  .ours { fill: #0b6158 }
+  .peer { fill: #8d928f }
+  .spread { stroke: #1b2126; stroke-width: 1.5; fill: none }
   @media (prefers-color-scheme: dark) {
-    text { fill: #dfdfd6 }
-    .subtitle, .caption, .bare, .note { fill: #98989f }
-    .track { fill: #32363f }
-    .ours { fill: #4493f8 }
-    .peer { fill: #6a6a71 }
-    .spread { stroke: #dfdfd6 }
+    text { fill: #e6ebe9 }
+    .subtitle, .caption, .bare, .note { fill: #a3adab }
+    .track { fill: #303938 }
+    .ours { fill: #63d2c2 }
+    .peer { fill: #7a8583 }
+    .spread { stroke: #e6ebe9 }
   }`
 
 /**

@@ -9,16 +9,14 @@ import { expand } from './side-bar.js'
 import { CHARTS, listSources, ROOT, SOURCE_FOLDER, toSitePath } from './sources.js'
 
 const site = fileURLToPath(new URL('.', import.meta.url))
-const FONT = 'vitepress/dist/client/theme-default/fonts/inter-roman-latin.woff2'
 
 /** Writes every page and image. */
 export async function prepare() {
   rmSync(SOURCE_FOLDER, { recursive: true, force: true })
   cpSync(join(site, 'public'), join(SOURCE_FOLDER, 'public'), { recursive: true })
   for (const [from, to] of listSources()) copy(from, to)
-  const font = readFileSync(fileURLToPath(import.meta.resolve(FONT)))
   for (const [from, to] of Object.entries(CHARTS)) {
-    const { light, dark } = splitChart(readFileSync(join(ROOT, from), 'utf8'), font)
+    const { light, dark } = splitChart(readFileSync(join(ROOT, from), 'utf8'))
     write(to.replace('.svg', '-light.svg'), light)
     write(to.replace('.svg', '-dark.svg'), dark)
   }

@@ -2,13 +2,10 @@
 // style sheet shows one.
 const DARK = /@media \(prefers-color-scheme: dark\) \{([^]*?)\n {2}\}/
 
-/** Splits a chart into a light and a dark version. Images cannot load fonts, so this embeds the site's font. */
-export function splitChart(svg, font) {
+/** Splits a chart into a light and a dark version. */
+export function splitChart(svg) {
   if (!DARK.test(svg)) throw new Error('The chart has no dark colours')
-  const url = `data:font/woff2;base64,${font.toString('base64')}`
-  const face = `@font-face { font-family: Inter; font-weight: 100 900; src: url(${url}) }`
-  const whole = svg.replace('<style>', `<style>\n  ${face}`)
-  return { light: whole.replace(DARK, ''), dark: whole.replace(DARK, '$1') }
+  return { light: svg.replace(DARK, ''), dark: svg.replace(DARK, '$1') }
 }
 
 /** A markdown-it plugin: images of charts become both pictures. */

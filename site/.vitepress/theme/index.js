@@ -1,4 +1,4 @@
-import DefaultTheme from 'vitepress/theme'
+import DefaultTheme from 'vitepress/theme-without-fonts'
 import { onMounted, watch } from 'vue'
 import { useRoute } from 'vitepress'
 import { restoreTabs, watchTabs } from './tabs.js'
