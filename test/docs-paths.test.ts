@@ -68,12 +68,12 @@ test('every path of this repository that a document names exists', () => {
   expect(listMissing(OWN_PATH, exists)).toEqual([])
 })
 
-test('every path of docs/spec-map.md is one of the core or of its tests', () => {
+test('every path of docs/decisions/specification-map.md is one of the core or of its tests', () => {
   const places = ['', 'packages/tokenlib/src/', 'test/']
   const paths = /`([a-z-]+\/[^`\s]*|[a-z-]+\.ts)`/g
-  expect(read('docs/spec-map.md').match(paths)?.length).toBeGreaterThan(50)
+  expect(read('docs/decisions/specification-map.md').match(paths)?.length).toBeGreaterThan(50)
   expect(
-    listMissing(paths, (path) => places.some((place) => exists(`${place}${path}`)), ['docs/spec-map.md']),
+    listMissing(paths, (path) => places.some((place) => exists(`${place}${path}`)), ['docs/decisions/specification-map.md']),
   ).toEqual([])
 })
 

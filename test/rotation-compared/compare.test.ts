@@ -74,7 +74,7 @@ describe.each(SETTINGS)('with access tokens of $accessMs ms and a grace of $grac
 })
 
 test('the page and its picture are those of the last run, which was a whole one', () => {
-  const page = read('docs/rotation-compared.md')
+  const page = read('docs/decisions/rotation-compared.md')
   expect(toPage(page, published)).toBe(page)
   expect(read('docs/images/rotation-chart.svg')).toBe(toChart(published))
   expect(published).toMatchObject(PUBLISHED)

@@ -20,9 +20,9 @@ if (options.isJson) console.log(JSON.stringify(record, null, 2))
 const given = process.argv.slice(2).join(' ')
 if (given === '') {
   writeFileSync(join(root, 'test/browser-evidence/results.json'), `${JSON.stringify(record, null, 2)}\n`)
-  writePage('docs/browser-evidence.md', toPage)
+  writePage('docs/decisions/browser-evidence.md', toPage)
 }
-if (/^--rules( --quick)?$/.test(given)) writePage('docs/rotation-compared.md', toRulesPage)
+if (/^--rules( --quick)?$/.test(given)) writePage('docs/decisions/rotation-compared.md', toRulesPage)
 
 // The other rules break what ours promises.
 const broken = record.runs.filter(({ isOurs, problems }) => isOurs && problems.length > 0).length
