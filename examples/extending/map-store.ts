@@ -44,7 +44,6 @@ export function createMapStore(now: Clock): RevocationStore {
   let longestLifetime = 0
   let changes = 0
 
-  const toKey = ({ kind, id }: RevocationKey) => `${kind}:${id}`
   const find = (key: RevocationKey) => entries.get(toKey(key))?.notBefore
 
   function merge({ kind, id, notBefore, until }: Revocation): void {
@@ -108,10 +107,6 @@ export function createMapStore(now: Clock): RevocationStore {
     const decision = decideRotation(state, token, rules, now())
     if (session !== null && decision.outcome === 'reuse') revokeSession(session)
     return [decision, session]
-  }
-
-  function isBefore(one: { startedAt: number; sid: string }, other: typeof one): boolean {
-    return one.startedAt < other.startedAt || (one.startedAt === other.startedAt && one.sid < other.sid)
   }
 
   function open({ nonce, ...given }: NewSession): OpenedSession {
@@ -232,4 +227,12 @@ export function createMapStore(now: Clock): RevocationStore {
     },
     async close() {},
   })
+}
+
+function toKey({ kind, id }: RevocationKey): string {
+  return `${kind}:${id}`
+}
+
+function isBefore(one: { startedAt: number; sid: string }, other: typeof one): boolean {
+  return one.startedAt < other.startedAt || (one.startedAt === other.startedAt && one.sid < other.sid)
 }
