@@ -42,8 +42,7 @@ export const NAVIGATION = [
       { text: 'React Router', page: 'react-router' },
       { text: 'Nuxt and Nitro', page: 'nuxt' },
       { text: 'AWS Lambda', page: 'lambda' },
-      { text: 'Writing an adapter', page: 'writing-an-adapter' },
-      { text: 'Kit', page: 'kit' },
+      { text: 'Adapters and stores of your own', page: 'extending' },
     ],
   },
   {
@@ -73,7 +72,6 @@ export const NAVIGATION = [
       { text: 'PostgreSQL', page: 'stores/postgres' },
       { text: 'Durable Objects', page: 'stores/durable-objects' },
       { text: 'Replica', page: 'stores/replica' },
-      { text: 'Writing a store', page: 'writing-a-store' },
     ],
   },
   {

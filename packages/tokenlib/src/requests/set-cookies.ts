@@ -6,6 +6,7 @@ import { parseDuration } from '../time.js'
 import { serialize } from 'cookie-es'
 import { readCookieName } from '../http/refreshed-response.js'
 
+/** The name, value and attributes of a `Set-Cookie` value, or `undefined`. */
 export { parseSetCookie } from 'cookie-es'
 
 // RFC 6265 §6.1: what a browser must be able to store; beyond it the cookie vanishes without a word.

@@ -120,11 +120,13 @@ export interface ListOptions {
 
 /** Remembers sessions: one small row each, however often their tokens rotate. A revoked session has no row. */
 export interface SessionStore {
+  /** The `sid` is `toTimedId(startedAt, nonce)`. A login after a revocation is valid, even if the clock was set back. */
   open(session: NewSession): Promise<OpenedSession>
   /**
    * The same with a limit, in one atomic step; `decideOpening` has the rules. Of the user's live, unrevoked sessions, the
    * oldest (by start, then by `sid`) are revoked as `revoke` does it: with an entry of kind `session` that lives until
-   * the session's `until`, and without the row. Concurrent calls for one user never leave more sessions than the limit.
+   * the session's `until`, and without the row. Concurrent calls for one user never leave more sessions than the limit: in a
+   * database, "count, then insert" is not enough, so first lock something that belongs to the user.
    *
    * A store without it cannot be used with `maxSessions`. One that has to wait or to try again before it can do the step
    * looks at the `signal` each time.

@@ -142,7 +142,7 @@ export interface RevocationStore {
    * with the same first entry, in any process, exactly one takes it. Durable like `revoke`.
    */
   claim(batch: readonly Revocation[]): Promise<Claimed>
-  /** An existing entry counts, whatever its `until`. */
+  /** An existing entry counts, whatever its `until`: only the manager decides whether a token has expired. */
   readonly lookup: (keys: readonly RevocationKey[], options?: LookupOptions) => Promise<LookupAnswer>
   /**
    * For a store that can answer synchronously; others leave it out. Whether one of the keys revokes a token that started at
@@ -151,7 +151,13 @@ export interface RevocationStore {
    * that replaced it.
    */
   readonly isRevokedNow?: (keys: readonly RevocationKey[], start: number) => boolean
-  /** Every entry that changed after a position; after `null`, every entry. */
+  /**
+   * Every entry that changed after a position; after `null`, every entry. An entry that changed twice may come once.
+   *
+   * A reader must not miss changes. Numbers that are assigned before a transaction commits are not enough: a reader may see
+   * 2 and go on from there, and 1 commits later. A position names its history as well, because a restored backup may use the
+   * same numbers again. Without changes it waits up to `waitMs`. A replica calls it several times per bound.
+   */
   feed(after: Position | null, options: FeedOptions): Promise<FeedPage>
   /**
    * Merges entries as they are: what a replica still knows and the store has lost. Unlike `revoke` it raises no watermark
@@ -161,7 +167,8 @@ export interface RevocationStore {
   restore?(batch: readonly Revocation[]): Promise<void>
   /**
    * Calls a listener soon after any process may have added to the history. Returns an unsubscribe function.
-   * Only a hint: a call may come for nothing, and may be missing.
+   * Only a hint: a call may come for nothing, and may be missing. It announces everything that revokes, also a reuse and the
+   * end of a session in `openLimited`. It does not throw, does not keep the process alive, and reconnects by itself.
    */
   watch?(listener: () => void): () => void
   /**
@@ -176,12 +183,13 @@ export interface RevocationStore {
    * store's clock. Atomic. After that, the id can be spent again. Such ids are no revocations: they are not in the feed, and
    * replicas do not copy them. If the store loses its data, the ids are forgotten, and nothing else happens.
    *
+   * Rejects if it does not know, and does not repeat a call whose answer was lost: the second one would find the first.
    * Throws `TypeError` for what `assertSpendable` refuses. A manager whose store lacks this cannot detect replays.
    */
   spend?(id: string, keepMs: number): Promise<boolean>
   /**
    * Drops entries and sessions whose `until` has passed, and spent ids that have expired, at most `limit` of each; returns
-   * how many went.
+   * how many went. An entry that is dropped too early makes revoked tokens valid again: clocks differ, so drop late.
    */
   prune(limit: number): Promise<number>
   /** Without them, sessions are not kept: pairs are issued, but cannot be rotated or listed. */
