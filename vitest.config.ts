@@ -53,6 +53,7 @@ const LONGEST = /\/(?:simulation|model)\//
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- not that of an array
     const sorted = await super.sort(files)
     const isLongest = ({ moduleId }: TestSpecification): boolean => LONGEST.test(moduleId)
     return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))]
