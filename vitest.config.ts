@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { writeConsoleAssets } from './tools/packages/console-assets.js'
 
 writeConsoleAssets()
@@ -47,6 +48,18 @@ const NEST_12_ONLY =
 const WAITING = { maxWorkers: availableParallelism() + 1 } as const
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
+// One file of these takes longer than the others together take on a core. A fresh clone knows no durations.
+const LONGEST = /\/(?:simulation|model)\//
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    // oxlint-disable-next-line unicorn/no-array-sort -- not that of an array
+    const sorted = await super.sort(files)
+    const isLongest = ({ moduleId }: TestSpecification): boolean => LONGEST.test(moduleId)
+    return [...sorted.filter(isLongest), ...sorted.filter((file) => !isLongest(file))]
+  }
+}
+
 let order = 0
 // It slows every test down, so `npm test` goes without. Everything else has it.
 let searchesLeaks = true
@@ -83,6 +96,7 @@ export default defineConfig(({ mode }) => {
   searchesLeaks = mode !== 'everyday'
   return {
     test: {
+      sequence: { sequencer: LongestFirst },
       globalSetup: [
         'test/helpers/servers/global-setup.ts',
         ...(searchesLeaks ? ['test/leaks/leak-summary.ts'] : []),

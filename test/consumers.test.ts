@@ -5,33 +5,6 @@ import { expect, test } from 'vitest'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const consumers = join(root, 'test/consumers')
-const names = readdirSync(consumers).filter((name) => existsSync(join(consumers, name, 'package.json')))
-
-interface Manifest {
-  readonly description?: string
-  readonly scripts?: Readonly<Record<string, string>>
-  readonly engines?: { readonly node?: string }
-  readonly dependencies?: Readonly<Record<string, string>>
-  readonly devDependencies?: Readonly<Record<string, string>>
-}
-
-const VERSION = /^(?:npm:\S+@)?\d+\.\d+\.\d+(?:-[\w.]+)?$/
-
-test('every consumer names exact versions, has a test and a description, and does not bring tokenlib', () => {
-  const wrong = names.flatMap((name) => {
-    const manifest = JSON.parse(readFileSync(join(consumers, name, 'package.json'), 'utf8')) as Manifest
-    const versions = { ...manifest.dependencies, ...manifest.devDependencies }
-    return [
-      ...(manifest.scripts?.['test'] === undefined ? ['no test'] : []),
-      // A line of the table in docs/runtimes.md.
-      ...(/^[A-Z].*\.$/.test(manifest.description ?? '') ? [] : ['no sentence as description']),
-      ...([undefined, '>=22'].includes(manifest.engines?.node) ? [] : ['another engine']),
-      ...(Object.hasOwn(versions, 'tokenlib') ? ['tokenlib'] : []),
-      ...Object.keys(versions).filter((dependency) => !VERSION.test(versions[dependency] ?? '')),
-    ].map((what) => `${name}: ${what}`)
-  })
-  expect(wrong).toEqual([])
-})
 
 test('every block with the name of a file is a part of that file of a consumer that its page links', () => {
   const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })

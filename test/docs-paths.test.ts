@@ -98,26 +98,6 @@ test('every tool that a document or CI tells to run exists', () => {
   expect(missing).toEqual([])
 })
 
-test('tools/README.md has a line for every folder of tools, and for every program in it', () => {
-  const readme = read('tools/README.md')
-  const isNamed = (name: string): boolean => readme.includes(`\n  ${name}/ `)
-  const folders = readdirSync(join(ROOT, 'tools')).filter((name) => name !== 'README.md')
-  expect(folders.filter((name) => !isNamed(name))).toEqual([])
-
-  const programs = folders.flatMap((folder) => {
-    const files = readdirSync(join(ROOT, 'tools', folder)).filter((file) => file.endsWith('.js'))
-    const texts = new Map(files.map((file) => [file, read(`tools/${folder}/${file}`)]))
-    // A program exports nothing, and is not started by another one.
-    return [...texts]
-      .filter(([file, text]) => !/^export /m.test(text) && ![...texts.values()].join('').includes(`${file}'`))
-      .map(([file]) => `tools/${folder}/${file}`.replace('/index.js', ''))
-  })
-  expect(programs).toContain('tools/evidence/fuzz.js')
-  expect(
-    programs.filter((program) => !readme.includes(`${program}\``) && !readme.includes(`${program} `)),
-  ).toEqual([])
-})
-
 test('the first line that installs the package warns of its name, and installs a file', () => {
   const { version } = JSON.parse(read('package.json')) as { version: string }
   for (const document of documents) {

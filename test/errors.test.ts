@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import * as errors from '../packages/tokenlib/src/errors.js'
 import { isOutage } from '../packages/tokenlib/src/errors.js'
 import {
@@ -25,25 +25,19 @@ const ARGUMENTS: Record<string, unknown[]> = {
   SessionLimitError: [5],
 }
 
-describe.each(classes.filter(([name]) => name !== 'TokenError'))('%s', (name, ErrorType) => {
-  const error = new ErrorType(...((ARGUMENTS[name] ?? []) as never[]))
-
-  test('has its own name and a code, and no status that a framework would turn into an answer', () => {
+test.each(classes.filter(([name]) => name !== 'TokenError'))(
+  '%s has a name, a code, and no status that a framework would answer with by itself',
+  (name, ErrorType) => {
+    const error = new ErrorType(...((ARGUMENTS[name] ?? []) as never[]))
     expect(error.name).toBe(name)
     expect((error as { code?: unknown }).code).toMatch(/^[A-Z_]+$/)
     for (const member of ['status', 'statusCode', 'expose', 'headers', 'getResponse', 'toResponse'])
-      expect(error).not.toHaveProperty(member)
-  })
-
-  test('is a TokenError unless it is the configuration that is wrong', () => {
+      expect(member in error, member).toBe(false)
     expect(isTokenError(error)).toBe(name !== 'ConfigurationError')
     expect(error instanceof TokenError).toBe(name !== 'ConfigurationError')
-  })
-
-  test('is an outage if the store or the keys could not be asked, which is answered with 503', () => {
     expect(isOutage(error)).toBe(isTokenError(error) && toErrorResponse(error).status === 503)
-  })
-})
+  },
+)
 
 test('the hierarchy is the documented one', () => {
   const parent = (name: string) =>

@@ -1,17 +1,20 @@
-import { afterAll, beforeAll, describe, test } from 'vitest'
-import { sessionRoutesContract } from '../../packages/contracts/src/index.js'
+import { test } from 'vitest'
+import { type ContractRunner, sessionRoutesContract } from '../../packages/contracts/src/index.js'
 import { SessionModule, TokenModule } from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import { type ServeOptions, start } from '../helpers/nest.js'
+import { WHOLE_CONTRACT } from '../stores/contract-parts.js'
+import { FRAMEWORK_CONTRACT } from './session-routes-parts.js'
 
 // A body parser answers for what it cannot parse, and Fastify for what it has no parser for.
 const BODIES = 'bodies that are no credentials are refused'
 const MEDIA_TYPES = 'no page of another origin can log its visitor in'
 
-for (const [name, options, skipped] of [
-  ['Nest on Express, without a body parser', { platform: 'Express', bodyParser: false }, []],
-  ['Nest on Express', { platform: 'Express' }, [BODIES]],
-  ['Nest on Fastify', { platform: 'Fastify' }, [BODIES, MEDIA_TYPES]],
-] as const satisfies [string, ServeOptions, string[]][]) {
+// The whole contract once.
+for (const [name, options, runner, skipped] of [
+  ['Nest on Express, without a body parser', { platform: 'Express', bodyParser: false }, WHOLE_CONTRACT, []],
+  ['Nest on Express', { platform: 'Express' }, FRAMEWORK_CONTRACT, [BODIES]],
+  ['Nest on Fastify', { platform: 'Fastify' }, FRAMEWORK_CONTRACT, [BODIES, MEDIA_TYPES]],
+] as const satisfies [string, ServeOptions, ContractRunner, string[]][]) {
   sessionRoutesContract(
     name,
     (setup) =>
@@ -20,10 +23,9 @@ for (const [name, options, skipped] of [
         ...options,
       }),
     {
-      describe,
-      beforeAll,
-      afterAll,
-      test: (title, run) => test.skipIf(skipped.some((one) => one === title))(title, run),
+      ...runner,
+      test: (title, run) =>
+        skipped.some((one) => one === title) ? test.skip(title, run) : runner.test(title, run),
     },
   )
 }

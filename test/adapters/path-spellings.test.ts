@@ -202,11 +202,12 @@ describe.each(Object.entries(APPLICATIONS))('%s', (_, start) => {
     expect(await get(server, '/admin/users', TOKEN)).toBe(200)
   })
 
-  test.each(SPELLINGS)('%s is closed without one', async (target) => {
-    const status = await get(server, target)
+  test('no spelling of its path opens it without one', async () => {
+    const statuses = await Promise.all(
+      SPELLINGS.map(async (target) => [target, await get(server, target)] as const),
+    )
     // Refused, not found, or sent elsewhere; never answered by the route.
-    expect(status).toBeGreaterThanOrEqual(300)
-    expect(status).not.toBe(500)
+    expect(statuses.filter(([, status]) => !(status >= 300) || status === 500)).toEqual([])
   })
 })
 

@@ -82,14 +82,13 @@ describe('claims of the wrong type', () => {
     scopes: [1, null, {}, [1], ['a', null]],
     sid: ['', 1, null],
   }
-  test.each(Object.entries(bad).flatMap(([name, values]) => values.map((value) => [name, value] as const)))(
-    '%s: %j is a decode error',
-    (name, value) => {
-      const good = { sub: 'u', type: 'access', exp: NOW + 60 }
-      expect(() => verify(good)).not.toThrow()
-      expect(() => verify({ ...good, [name]: value })).toThrow(TokenDecodeError)
-    },
-  )
+  test.each(Object.entries(bad))('%s: %j are decode errors', (name, values) => {
+    const good = { sub: 'u', type: 'access', exp: NOW + 60 }
+    expect(() => verify(good)).not.toThrow()
+    for (const value of values) {
+      expect(() => verify({ ...good, [name]: value }), JSON.stringify(value)).toThrow(TokenDecodeError)
+    }
+  })
 
   const standard = [...RESERVED_CLAIMS].filter((name) => name !== 'cnf')
   test.each(standard)('an object as %s is a decode error that names the claim', (name) => {

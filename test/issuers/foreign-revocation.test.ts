@@ -115,7 +115,7 @@ describe('the keys of a store', () => {
         expect(toStoredId(foreign)).not.toBe(foreign)
         expect(toRevocationKey(name, foreign, issuer).id).not.toBe(foreign)
       }),
-      { numRuns: 300 },
+      { numRuns: 60 },
     )
   })
 

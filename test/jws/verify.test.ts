@@ -182,18 +182,16 @@ describe('one token, one spelling (CVE-2026-102269)', () => {
       const blocklist = new Set<string>()
       tokens.setCallbackTokenBlocklist((token) => blocklist.has(token))
       let tried = 0
-      for (let round = 0; round < 2; round++) {
-        const token = tokens.createAccessToken({ uid: `u${round}` })
-        expect((await tokens.verify(token)).sub).toBe(`u${round}`)
-        blocklist.add(token)
-        await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
-        for (const spelling of [...otherSpellings(token), ...highS(algorithm, token)]) {
-          if (spelling === token) continue
-          tried++
-          await expect(tokens.verify(spelling)).rejects.toBeInstanceOf(TokenDecodeError)
-        }
+      const token = tokens.createAccessToken({ uid: 'u' })
+      expect((await tokens.verify(token)).sub).toBe('u')
+      blocklist.add(token)
+      await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+      for (const spelling of [...otherSpellings(token), ...highS(algorithm, token)]) {
+        if (spelling === token) continue
+        tried++
+        await expect(tokens.verify(spelling)).rejects.toBeInstanceOf(TokenDecodeError)
       }
-      expect(tried).toBeGreaterThan(76)
+      expect(tried).toBeGreaterThan(38)
     },
   )
 

@@ -88,7 +88,7 @@ test('whatever is done to it, it has what a map has, except for some that have e
       }
       expect(readAll(table)).toEqual(model)
     }),
-    { numRuns: 60 },
+    { numRuns: 25 },
   )
 })
 
@@ -150,11 +150,11 @@ describe('where ids meet', () => {
   test('counted ids spread like random ones', () => {
     const table = createRevocationTable(PLAIN)
     let taken = 0
-    for (let at = 0; at < 20_000; at++) {
+    for (let at = 0; at < 5000; at++) {
       if (table.put(toId(0, 0, 1, at), NOW, 0) === true) taken++
       if (table.put(toId(0, 0, at + 2, 1), NOW, 0) === true) taken++
     }
-    expect([taken, table.size]).toEqual([40_000, 40_000])
+    expect([taken, table.size]).toEqual([10_000, 10_000])
   })
 
   test('an id that looks like an empty slot, or is no id at all, is not taken', () => {
@@ -181,6 +181,7 @@ describe('until', () => {
         expect(keep(until)).toBe(until)
         expect(keep(until - 0.5)).toBe(until)
       }),
+      { numRuns: 20 },
     )
   })
 
@@ -197,11 +198,11 @@ describe('until', () => {
 
   test('an entry goes at its very millisecond, and no sooner', () => {
     const table = createRevocationTable()
-    const ids = createIds(5000)
-    ids.forEach((id, at) => table.put(id, NOW + (at % 2500), 0))
+    const ids = createIds(2500)
+    ids.forEach((id, at) => table.put(id, NOW + at, 0))
     for (const late of [0, 999, 1000, 1700, 2499]) {
       pruneAll(table, NOW + late)
-      expect(ids.filter((id) => table.has(id))).toEqual(ids.filter((_, at) => at % 2500 > late))
+      expect(ids.filter((id) => table.has(id))).toEqual(ids.filter((_, at) => at > late))
     }
   })
 

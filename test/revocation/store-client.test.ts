@@ -249,7 +249,7 @@ describe('while a store is gone', () => {
     // A client that has lost its connection may never settle what it was asked.
     breakStore({ lookup: () => never })
     calls.length = 0
-    for (let round = 0; round < 15; round++) {
+    for (let round = 0; round < 6; round++) {
       const asked = Array.from({ length: 200 }, () => readOutcome(tokens.verify(token)))
       const outcomes = await clock.runUntil(Promise.all(asked))
       expect(new Set(outcomes)).toEqual(new Set(['REVOCATION_UNAVAILABLE']))
@@ -265,7 +265,7 @@ describe('while a store is gone', () => {
     const token = tokens.createAccessToken({ uid: 'ada' })
     await tokens.verify(token)
     breakStore({ lookup: async (keys) => keys.map(() => undefined) })
-    const asked = Array.from({ length: 5000 }, () => readOutcome(tokens.verify(token)))
+    const asked = Array.from({ length: 1000 }, () => readOutcome(tokens.verify(token)))
     const outcomes = await Promise.all(asked)
     expect(new Set(outcomes)).toEqual(new Set(['ok']))
   })

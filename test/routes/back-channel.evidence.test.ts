@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { describeWithRedis } from '../helpers/servers/describe-with-servers.js'
 import { measureLogouts, percentile } from './back-channel/measure-logouts.js'
 
-const ROUNDS = 40
+const ROUNDS = 20
 
 describeWithRedis('a back-channel logout that arrives at one of five processes', (url) => {
   test('is known to all of them within the bound of their replicas', { timeout: 300_000 }, async () => {

@@ -1,6 +1,7 @@
-import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { exportJWK, type JWK, SignJWT } from 'jose'
 import type { JsonClaims, TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import type { SessionRoutesOptions } from '../../packages/tokenlib/src/routes/session-routes.js'
+import { createKeyPair } from '../helpers/keys.js'
 import { COOKIES, createBrowser as createRoutesBrowser, createRoutes } from './routes.js'
 
 /** What a proof says instead of the truth; `undefined` leaves a member out. */
@@ -11,7 +12,7 @@ export interface ProofFacts {
 
 /** A key that a browser has made for a session. */
 export async function createDevice(algorithm: 'ES256' | 'RS256' | 'ES384' = 'ES256') {
-  const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true })
+  const { publicKey, privateKey } = createKeyPair(algorithm)
   const jwk: JWK = await exportJWK(publicKey)
   const prove = async (challenge: string, { header, claims }: ProofFacts = {}) =>
     new SignJWT(JSON.parse(JSON.stringify({ jti: challenge, ...claims })) as Record<string, unknown>)

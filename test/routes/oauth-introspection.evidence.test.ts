@@ -5,7 +5,7 @@ import { send } from './oauth-fixture.js'
 
 const INACTIVE = [200, { active: false }]
 
-test('1,000 introspections of a used refresh token do nothing to its session', async () => {
+test('200 introspections of a used refresh token do nothing to its session', async () => {
   const { tokens, clock } = createRevocable()
   const routes = createIntrospectionRoute(tokens, { client: () => 'anybody', refreshTokens: true })
   const events: string[] = []
@@ -16,7 +16,7 @@ test('1,000 introspections of a used refresh token do nothing to its session', a
   const third = await advance({ tokens, clock }, second.refreshToken)
   clock.seconds += 3600
   const answers = new Set<string>()
-  for (let count = 0; count < 1000; count++) {
+  for (let count = 0; count < 200; count++) {
     answers.add(JSON.stringify(await send(routes, { token: first.refreshToken })))
   }
   expect([...answers]).toEqual([JSON.stringify(INACTIVE)])

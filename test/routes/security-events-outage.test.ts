@@ -295,7 +295,9 @@ describe('a logout while the store does not answer', () => {
     await tokens.ready()
     failing.state.isDown = true
     const deferUnless = [] as const
-    for (let at = 0; at < MAX_DEFERRED; at++) await tokens.revoke.user(`user ${at}`, { deferUnless })
+    await Promise.all(
+      Array.from({ length: MAX_DEFERRED }, (_, at) => tokens.revoke.user(`user ${at}`, { deferUnless })),
+    )
     expect((await sendLogout(logout, logoutToken())).status).toBe(503)
     const own = tokens.createAccessToken({ uid: 'user 7' })
     await failing.clock.advance(1)

@@ -22,19 +22,19 @@ const PIECES =
   )
 
 describeAttacks('garbage, and what escapes of it (CVE-2019-17195, CVE-2026-102274)', () => {
-  attack('2,000 texts of the pieces that tokens are made of', async ({ open }) => {
+  attack('500 texts of the pieces that tokens are made of', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     const random = createRandom(58)
-    for (let round = 0; round < 2000; round++) {
+    for (let round = 0; round < 500; round++) {
       const text = Array.from({ length: random(9) }, () => PIECES[random(PIECES.length)]).join('')
       await verifier.refuses(text)
     }
   })
 
-  attack('2,000 texts of random characters', async ({ open }) => {
+  attack('500 texts of random characters', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     const random = createRandom(59)
-    for (let round = 0; round < 2000; round++) {
+    for (let round = 0; round < 500; round++) {
       const below = [128, 256, 65_536][random(3)] as number
       await verifier.refuses(
         Array.from({ length: random(200) }, () => String.fromCharCode(random(below))).join(''),
@@ -42,11 +42,11 @@ describeAttacks('garbage, and what escapes of it (CVE-2019-17195, CVE-2026-10227
     }
   })
 
-  attack('2,000 tokens of three segments of random bytes', async ({ open }) => {
+  attack('500 tokens of three segments of random bytes', async ({ open }) => {
     const verifier = await open(OPTIONS, forge())
     const random = createRandom(60)
     const bytes = (): string => encode(Uint8Array.from({ length: random(60) }, () => random(256)))
-    for (let round = 0; round < 2000; round++) await verifier.refuses(`${bytes()}.${bytes()}.${bytes()}`)
+    for (let round = 0; round < 500; round++) await verifier.refuses(`${bytes()}.${bytes()}.${bytes()}`)
   })
 
   attack('every JSON value as a header', async ({ open }) => {
@@ -96,7 +96,7 @@ describeAttacks('garbage, and what escapes of it (CVE-2019-17195, CVE-2026-10227
       const tokens = new TokenManager({ config: new TokenConfig({ JWT_SECRET_KEY: SECRET }) })
       const honest = forge()
       expect((await tokens.verify(honest)).sub).toBe(CLAIMS.sub)
-      const changes = ['', '.', 'A', '=', '\0', '\uD800', '{']
+      const changes = ['', '.', 'A', '\uD800']
       for (let at = 0; at < honest.length; at++) {
         for (const change of changes.filter((char) => char !== honest[at])) {
           await refusesToken(tokens, honest.slice(0, at) + change + honest.slice(at + 1))
@@ -110,7 +110,7 @@ describeAttacks('garbage, and what escapes of it (CVE-2019-17195, CVE-2026-10227
     await tokens.verify(forge())
     const random = createRandom(61)
     const honest = JSON.stringify(CLAIMS)
-    for (let round = 0; round < 1000; round++) {
+    for (let round = 0; round < 250; round++) {
       const [from, length] = [random(honest.length), random(20) + 1]
       const piece = PIECES[random(PIECES.length)] as string
       const claims = honest.slice(0, from) + piece + honest.slice(from + length)

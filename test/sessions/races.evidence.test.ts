@@ -4,9 +4,9 @@ import { createClock } from '../helpers/manager.js'
 import { createRandom, raceLogout, withDelays } from '../helpers/race-logout.js'
 import { createRevocable } from '../helpers/revocable.js'
 
-test('after logout resolved nothing of the session is accepted, over 1,000 schedules', async () => {
+test('after logout resolved nothing of the session is accepted, over 400 schedules', async () => {
   let refreshed = 0
-  for (let seed = 1; seed <= 1000; seed++) {
+  for (let seed = 1; seed <= 400; seed++) {
     const random = createRandom(seed)
     const clock = createClock()
     const store = withDelays(createMemoryStore({ clock }), random)
@@ -16,5 +16,5 @@ test('after logout resolved nothing of the session is accepted, over 1,000 sched
     refreshed += race.refreshed
   }
   // Otherwise there would have been no race.
-  expect(refreshed).toBeGreaterThan(100)
+  expect(refreshed).toBeGreaterThan(40)
 }, 120_000)
