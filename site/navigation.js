@@ -20,7 +20,6 @@ export const NAVIGATION = [
       { text: 'Dependencies', page: 'dependencies' },
       { text: 'Cookies and CSRF', page: 'cookies-and-csrf' },
       { text: 'WebSockets', page: 'websockets' },
-      { text: 'OpenAPI', page: 'openapi' },
     ],
   },
   {
@@ -52,7 +51,6 @@ export const NAVIGATION = [
       { text: 'Stolen tokens', page: 'stolen-tokens' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },
-      { text: 'Browser sessions', page: 'browser-sessions' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
       { text: 'Introspection and metadata', page: 'oauth-routes' },
     ],
