@@ -100,10 +100,9 @@ export const NAVIGATION = [
   {
     text: 'Recipes',
     items: [
-      { text: 'Which recipe', page: 'recipes/index' },
       { text: 'Log in elsewhere', page: 'recipes/log-in-elsewhere' },
       { text: 'better-auth', page: 'recipes/better-auth' },
-      { text: 'Tenants', page: 'recipes/multi-tenant' },
+      { text: 'Several tenants', page: 'recipes/multi-tenant' },
       { text: 'Mobile and native clients', page: 'recipes/mobile-and-native' },
       { text: 'Service to service', page: 'recipes/service-to-service' },
       { text: 'Impersonation', page: 'recipes/impersonation' },
