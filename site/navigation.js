@@ -59,7 +59,6 @@ export const NAVIGATION = [
       { text: 'Device-bound sessions', page: 'device-bound-sessions' },
       { text: 'Client', page: 'client' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
-      { text: 'Introspection and metadata', page: 'oauth-routes' },
     ],
   },
   {
@@ -107,7 +106,6 @@ export const NAVIGATION = [
       { text: 'Service to service', page: 'recipes/service-to-service' },
       { text: 'Impersonation', page: 'recipes/impersonation' },
       { text: 'Step-up', page: 'recipes/step-up' },
-      { text: 'API keys', page: 'recipes/api-keys' },
       { text: 'Rate limiting', page: 'recipes/rate-limiting' },
       { text: 'GraphQL', page: 'recipes/graphql' },
       { text: 'tRPC', page: 'recipes/trpc' },
