@@ -118,7 +118,6 @@ export const NAVIGATION = [
       { text: 'Running in production', page: 'production' },
       { text: 'How large can it get?', page: 'scale' },
       { text: 'Command line', page: 'command-line' },
-      { text: 'doctor', page: 'doctor' },
       { text: 'OpenTelemetry', page: 'opentelemetry' },
       { text: 'Events', page: 'events' },
       { text: 'Audit log', page: 'audit-log' },
