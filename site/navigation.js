@@ -52,7 +52,6 @@ export const NAVIGATION = [
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
-      { text: 'Introspection and metadata', page: 'oauth-routes' },
     ],
   },
   {
@@ -60,7 +59,7 @@ export const NAVIGATION = [
     items: [
       { text: 'Which store', page: 'stores/index' },
       { text: 'SQLite', page: 'stores/sqlite' },
-      { text: 'Redis', page: 'stores/redis' },
+      { text: 'Redis and Valkey', page: 'stores/redis' },
       { text: 'Managed Redis', page: 'stores/managed-redis' },
       { text: 'PostgreSQL', page: 'stores/postgres' },
       { text: 'Durable Objects', page: 'stores/durable-objects' },
@@ -94,16 +93,13 @@ export const NAVIGATION = [
   {
     text: 'Recipes',
     items: [
-      { text: 'Which recipe', page: 'recipes/index' },
-      { text: 'Tenants', page: 'recipes/multi-tenant' },
+      { text: 'Several tenants', page: 'recipes/multi-tenant' },
       { text: 'Mobile and native clients', page: 'recipes/mobile-and-native' },
       { text: 'Service to service', page: 'recipes/service-to-service' },
       { text: 'Impersonation', page: 'recipes/impersonation' },
       { text: 'Step-up', page: 'recipes/step-up' },
-      { text: 'API keys', page: 'recipes/api-keys' },
       { text: 'Rate limiting', page: 'recipes/rate-limiting' },
-      { text: 'GraphQL', page: 'recipes/graphql' },
-      { text: 'tRPC', page: 'recipes/trpc' },
+      { text: 'GraphQL and tRPC', page: 'recipes/graphql-and-trpc' },
       { text: 'MCP', page: 'recipes/mcp' },
       { text: 'The feed over NATS', page: 'recipes/feed-over-a-log' },
     ],
@@ -114,7 +110,6 @@ export const NAVIGATION = [
       { text: 'Running in production', page: 'production' },
       { text: 'How large can it get?', page: 'scale' },
       { text: 'Command line', page: 'command-line' },
-      { text: 'doctor', page: 'doctor' },
       { text: 'Events', page: 'events' },
       { text: 'OpenTelemetry', page: 'opentelemetry' },
       { text: 'Console', page: 'console' },
