@@ -70,6 +70,7 @@ export const NAVIGATION = [
       { text: 'Redis', page: 'stores/redis' },
       { text: 'Managed Redis', page: 'stores/managed-redis' },
       { text: 'PostgreSQL', page: 'stores/postgres' },
+      { text: 'Drizzle, Kysely, TypeORM, Prisma', page: 'stores/sql-clients' },
       { text: 'Durable Objects', page: 'stores/durable-objects' },
       { text: 'Replica', page: 'stores/replica' },
     ],
