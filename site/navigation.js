@@ -62,6 +62,7 @@ export const NAVIGATION = [
       { text: 'Redis and Valkey', page: 'stores/redis' },
       { text: 'Managed Redis', page: 'stores/managed-redis' },
       { text: 'PostgreSQL', page: 'stores/postgres' },
+      { text: 'Drizzle, Kysely, Prisma, TypeORM', page: 'stores/sql-clients' },
       { text: 'Durable Objects', page: 'stores/durable-objects' },
       { text: 'Replica', page: 'stores/replica' },
     ],
