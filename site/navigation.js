@@ -51,6 +51,7 @@ export const NAVIGATION = [
       { text: 'Stolen tokens', page: 'stolen-tokens' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },
+      { text: 'Mobile and native apps', page: 'mobile' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
     ],
   },
@@ -95,7 +96,6 @@ export const NAVIGATION = [
     text: 'Recipes',
     items: [
       { text: 'Multi-tenant applications', page: 'recipes/multi-tenant' },
-      { text: 'Mobile and native clients', page: 'recipes/mobile-and-native' },
       { text: 'Service to service', page: 'recipes/service-to-service' },
       { text: 'Impersonation', page: 'recipes/impersonation' },
       { text: 'Step-up', page: 'recipes/step-up' },
