@@ -51,7 +51,7 @@ export const NAVIGATION = [
       { text: 'Stolen tokens', page: 'stolen-tokens' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },
-      { text: 'Mobile and native apps', page: 'mobile' },
+      { text: 'Mobile apps', page: 'mobile' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
     ],
   },
