@@ -100,7 +100,6 @@ export const NAVIGATION = [
       { text: 'Rate limiting', page: 'recipes/rate-limiting' },
       { text: 'GraphQL and tRPC', page: 'recipes/graphql-and-trpc' },
       { text: 'MCP', page: 'recipes/mcp' },
-      { text: 'The feed over NATS', page: 'recipes/feed-over-a-log' },
     ],
   },
   {
