@@ -92,7 +92,7 @@ export const NAVIGATION = [
   {
     text: 'Recipes',
     items: [
-      { text: 'Several tenants', page: 'recipes/multi-tenant' },
+      { text: 'Multi-tenant applications', page: 'recipes/multi-tenant' },
       { text: 'Mobile and native clients', page: 'recipes/mobile-and-native' },
       { text: 'Service to service', page: 'recipes/service-to-service' },
       { text: 'Impersonation', page: 'recipes/impersonation' },
