@@ -50,6 +50,7 @@ export const NAVIGATION = [
       { text: 'Stolen tokens', page: 'stolen-tokens' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },
+      { text: 'Mobile apps', page: 'mobile' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
     ],
   },
@@ -93,7 +94,6 @@ export const NAVIGATION = [
     text: 'Recipes',
     items: [
       { text: 'Multi-tenant applications', page: 'recipes/multi-tenant' },
-      { text: 'Mobile and native clients', page: 'recipes/mobile-and-native' },
       { text: 'Service to service', page: 'recipes/service-to-service' },
       { text: 'Impersonation', page: 'recipes/impersonation' },
       { text: 'Step-up', page: 'recipes/step-up' },

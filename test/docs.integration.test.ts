@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -60,6 +60,12 @@ test('every relative link leads to a file and a heading', () => {
       .map((link) => `${document}: ${link}`),
   )
   expect(broken).toEqual([])
+})
+
+test('the figures of docs/how-it-is-tested.md are those that the tools recorded', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['tools/docs/tested.js', '--check'], { cwd: root })
+  expect(String(stderr)).toBe('')
+  expect(status).toBe(0)
 })
 
 test('docs/configuration.md lists every field with its default', () => {
