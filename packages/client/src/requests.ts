@@ -1,5 +1,5 @@
 import { CALL_TIMEOUT_MS, SAFE_METHOD } from './limits.js'
-import { type ClientTimers, globals } from './options.js'
+import { assertOption, type ClientTimers, globals } from './options.js'
 
 /** Makes a call whose signal aborts when it takes too long. */
 export async function inTime<Value>(
@@ -69,4 +69,11 @@ function keepToOrigin(request: Request): Request {
   // Only browsers compare origins for us, and only with that of the page.
   const rule: RequestInit = isOwn ? { mode: 'same-origin' } : { redirect: 'manual' }
   return new Request(request, { referrer, referrerPolicy, ...rule })
+}
+
+/** The route of one session. */
+export function toSessionRoute(id: string): string {
+  // Paths without an id are other routes.
+  assertOption('id', /[^.]/.test(id))
+  return `sessions/${encodeURIComponent(id)}`
 }

@@ -4,7 +4,7 @@ import type { TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
 import { deliver as deliverAnew, unlessSuperseded, untilAvailable } from './outages.js'
-import { authorize, createRouteRequest, inTime } from './requests.js'
+import { authorize, createRouteRequest, inTime, toSessionRoute } from './requests.js'
 import { type Change, joinTabs } from './tabs.js'
 import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
@@ -130,14 +130,15 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   }
 
   // A request to a session route; anything but the `expected` member, or 204 without one, rejects. The routes never
-  // redirect, and nothing must follow. With a body it has the refresh token, and a 401 is final.
+  // redirect, and nothing must follow. A POST with a body has the refresh token, and its 401 is final.
   const call = (method: string, route: string, expected?: keyof Answer, body?: object): Promise<Answer> =>
     inTime(timers, async (signal) => {
       const request = createRouteRequest(toRoute(route), method, !isBearer, signal, body)
       const action = `${method} ${request.url}`
       try {
         const isSafe = route === 'refresh'
-        const sending = body ? deliver(request, isSafe, () => refreshToken) : send(request)
+        const sending =
+          body && method === 'POST' ? deliver(request, isSafe, () => refreshToken) : send(request)
         return await parseAnswer<Answer>(action, await sending, expected)
       } catch (cause) {
         throw toUnavailable(action, cause)
@@ -271,10 +272,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       }),
     logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
     sessions: () => call('GET', 'sessions', 'sessions'),
+    renameSession: async (id, label) => void (await call('PATCH', toSessionRoute(id), undefined, { label })),
     async endSession(id) {
-      // Paths without an id are other routes.
-      assertOption('id', /[^.]/.test(id))
-      await call('DELETE', `sessions/${encodeURIComponent(id)}`)
+      await call('DELETE', toSessionRoute(id))
       if (id === session?.id) endEverywhere()
     },
     endOtherSessions: async () => (await call('DELETE', 'sessions', 'ended')).ended as number,
