@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -23,7 +23,7 @@ describe('every example in the documentation does what it says', () => {
   // These need a server: pages, and tabs of pages.
   const names = list(modules, '.ts')
   const redis = names.filter((name) => /(?:stores\/(?:managed-)?|\.)redis\.ts$/.test(name))
-  const postgres = names.filter((name) => /(?:stores\/postgres|\.postgresql)\.ts$/.test(name))
+  const postgres = names.filter((name) => /(?:stores\/(?:postgres|sql-clients\..+)|\.postgresql)\.ts$/.test(name))
   const nats = names.filter((name) => name === 'recipes/feed-over-a-log.ts')
   const served = new Set([...redis, ...postgres, ...nats])
   const others = names.filter((name) => !served.has(name))
@@ -73,6 +73,12 @@ test('every relative link leads to a file and a heading', () => {
       .map((link) => `${document}: ${link}`),
   )
   expect(broken).toEqual([])
+})
+
+test('the figures of docs/how-it-is-tested.md are those that the tools recorded', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['tools/docs/tested.js', '--check'], { cwd: root })
+  expect(String(stderr)).toBe('')
+  expect(status).toBe(0)
 })
 
 test('docs/configuration.md lists every field with its default', () => {

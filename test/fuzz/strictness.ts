@@ -77,11 +77,11 @@ export const STRICTNESS: Readonly<Record<string, Rule>> = {
   // RFC 8725 §3.11; RFC 7515 §4.1.9 for the ways to write a media type.
   'a typ of another kind of token': ({ documents: [{ value }] }) =>
     Object.hasOwn(value, 'typ') && !/^(?:application\/)?(?:at\+)?jwt$/i.test(String(readText(value, 'typ'))),
-  // docs/decisions/0058.
+  // RFC 9068 §4: that type is for access tokens.
   'a refresh token with the typ of an access token': ({ documents: [{ value }, claims] }) =>
     readText(claims.value, 'type') === 'refresh' &&
     /^(?:application\/)?at\+jwt$/i.test(String(readText(value, 'typ'))),
-  // docs/decisions/0004: the oracle was not asked about names.
+  // The oracle was not asked about names.
   'a kid that names another key, or none': ({ binding, documents: [{ value }] }) =>
     typeof value['kid'] === 'string' && value['kid'].length <= 128 && value['kid'] !== binding.kid,
 

@@ -21,6 +21,7 @@ import {
   createSigningKey,
   startAuthorizationServer,
 } from '../issuers/authorization-server.js'
+import { createDpopFetch } from './dpop-fetch.js'
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
@@ -29,11 +30,10 @@ interface Recipe {
     tokens: TokenManager,
     options: { readonly issuer: string; readonly resource: string },
   ) => Hono
-  readonly createDpopFetch: () => Promise<Fetch>
 }
 
 // The code of the page.
-const { createMcpApp, createDpopFetch } = await importRecipe('docs/recipes/mcp.md')
+const { createMcpApp } = await importRecipe('docs/recipes/mcp.md')
 
 async function importRecipe(page: string): Promise<Recipe> {
   const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -41,7 +41,7 @@ async function importRecipe(page: string): Promise<Recipe> {
   const blocks = Array.from(code.matchAll(/^```ts\n([^]*?)^```/gm), ([, block]) => block)
   mkdirSync(`${root}build/recipes`, { recursive: true })
   const file = `${root}build/recipes/mcp.ts`
-  writeFileSync(file, `${blocks.join('\n')}\nexport { createMcpApp, createDpopFetch }\n`)
+  writeFileSync(file, `${blocks.join('\n')}\nexport { createMcpApp }\n`)
   return (await import(/* @vite-ignore */ file)) as Recipe
 }
 
@@ -177,7 +177,7 @@ test('a client finds the authorization server, logs its user in and calls a tool
   await assistant.logIn()
   expect(decodeProtectedHeader(assistant.token())).toMatchObject({ typ: 'at+jwt' })
   expect(decodeJwt(assistant.token())).toMatchObject({ aud: resource, sub: 'hedy', scope: 'notes:read' })
-  expect(await assistant.call('list_notes')).toEqual(toResult(''))
+  expect(await assistant.call('list_notes')).toEqual(toResult('Notes of hedy'))
 })
 
 test('the next call of a revoked user is a 401, and the client asks for a new login', async () => {
@@ -194,7 +194,7 @@ test('the next call of a revoked user is a 401, and the client asks for a new lo
     status: 401,
     challenge: expect.stringContaining('error="invalid_token"') as unknown,
   })
-  expect(await bob.call('list_notes')).toEqual(toResult(''))
+  expect(await bob.call('list_notes')).toEqual(toResult('Notes of bob'))
 })
 
 test('a tool that needs another scope is a 403 that names it, and the client gets it', async () => {
@@ -210,8 +210,8 @@ test('a tool that needs another scope is a 403 that names it, and the client get
   expect(assistant.authorizationRequest().get('scope')).toBe('notes:read notes:write')
 
   await assistant.logIn()
-  expect(await assistant.call('add_note', { text: 'Milk' })).toEqual(toResult('Added for grace'))
-  expect(await assistant.call('list_notes')).toEqual(toResult('Milk'))
+  expect(await assistant.call('add_note', { text: 'Milk' })).toEqual(toResult('Added for grace: Milk'))
+  expect(await assistant.call('list_notes')).toEqual(toResult('Notes of grace'))
 })
 
 test('a token for another resource is a 401', async () => {
@@ -257,7 +257,7 @@ test('a token that is bound to a key works with its proofs, and not as a bearer 
   await assistant.logIn()
   const token = assistant.token()
   expect(decodeJwt(token)).toMatchObject({ aud: resource, cnf: { jkt: expect.any(String) as unknown } })
-  expect(await assistant.call('list_notes')).toEqual(toResult(''))
+  expect(await assistant.call('list_notes')).toEqual(toResult('Notes of alan'))
 
   const thief = createAssistant(resource, 'alan')
   thief.use(token)
@@ -285,5 +285,5 @@ test('a server that demands proofs says so in its metadata', async () => {
     dpop_signing_alg_values_supported: expect.arrayContaining(['ES256']) as unknown,
   })
   await assistant.logIn()
-  expect(await assistant.call('list_notes')).toEqual(toResult(''))
+  expect(await assistant.call('list_notes')).toEqual(toResult('Notes of barbara'))
 })

@@ -30,6 +30,8 @@ interface Session {
   head: { readonly jti: string; readonly at: number } | null
   /** Whether a login over the limit may have ended it. */
   mayHaveEnded: boolean
+  /** Whether its own login, carried out twice, may have ended it: by a clock that was set back, it is the oldest. */
+  readonly mayHaveEndedItself: boolean
 }
 
 // For tokens of our own, and for those of the provider.
@@ -174,6 +176,7 @@ export function createChecker(options: CheckerOptions): Checker {
     if (findCause(token, t1)) return
     if (losses.some(({ t0 }) => t0 <= t1)) return grant('lost data revokes everything')
     if (logouts.wasRepeated(listTargets(token), event)) return grant('repeated logout in an outage')
+    if (sessions.get(token.sid)?.mayHaveEndedItself === true) return grant('wrong clock')
     if (isProviderClockWrong(sessions.get(token.sid), t1) || isReachedByClock(token))
       return grant('wrong clock')
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
@@ -391,6 +394,8 @@ export function createChecker(options: CheckerOptions): Checker {
         one.t1 === Infinity &&
         one.application === application &&
         one.life === life &&
+        // The same may be revoked twice at the same moment, once to wait for all processes and once not.
+        one.isEverywhere === isEverywhere &&
         one.logout === logout,
     )
     // Once it is acknowledged, it is carried out no later.
@@ -480,6 +485,8 @@ export function createChecker(options: CheckerOptions): Checker {
           parents: new Map(),
           head: null,
           mayHaveEnded: (lateOpens.get(event.user) ?? -Infinity) > event.t0 - MAX_LATE_MS,
+          mayHaveEndedItself:
+            !isQuiet && event.limit !== null && findSteps('store clock step', event.t1).length > 0,
         })
         sessionsOf.set(event.user, (sessionsOf.get(event.user) ?? 0) + 1)
       }

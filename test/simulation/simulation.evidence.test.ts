@@ -18,6 +18,8 @@ test.each([
   ['copies keep entries for longer than the store does', '--seed 90093 --processes 4 --seconds 300'],
   ['one lost message fails every check of a moment', '--seed 200141 --processes 6 --seconds 120'],
   ['the store revokes while its clock is ahead, and loses that', '--seed 210620 --processes 6 --seconds 120'],
+  ['a token is revoked twice at one moment', '--seed 320346 --processes 6 --seconds 120'],
+  ['a login is carried out twice by a clock that was set back', '--seed 320704 --processes 6 --seconds 120'],
 ])('every promise holds where %s', { timeout: 120_000 }, async (_, args) => {
   const { code, output } = await simulate(...args.split(' '))
   expect(findBroken(output)).toEqual([])

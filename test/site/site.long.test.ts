@@ -105,6 +105,39 @@ describeWithChromium('the site in a browser', (browser) => {
       })
     })
 
+    // What people type, and the page that answers it.
+    const QUESTIONS: readonly (readonly [question: string, page: string])[] = [
+      ['log out everywhere', 'revocation'],
+      ['log out other devices', 'sessions'],
+      ['refresh token expired', 'errors'],
+      ['CSRF', 'cookies-and-csrf'],
+      ['401 after deploy', 'errors'],
+      ['redis down', 'stores/redis'],
+      ['rotate keys', 'keys'],
+      ['change password', 'recipes/step-up'],
+      ['roles', 'dependencies'],
+      ['websocket', 'websockets'],
+      ['next.js', 'next'],
+      ['nestjs jest', 'nest'],
+      ['keycloak logout', 'identity-providers'],
+      ['multi tenant', 'recipes/multi-tenant'],
+    ]
+    test('search finds the page that answers a question first', async () => {
+      const found: (readonly [string, string])[] = []
+      await withPage('', async (page) => {
+        await page.getByRole('button', { name: 'Search' }).click()
+        const results = page.locator('.VPLocalSearchBox .result')
+        for (const [question] of QUESTIONS) {
+          await page.getByRole('searchbox').fill('')
+          await results.first().waitFor({ state: 'detached' })
+          await page.getByRole('searchbox').fill(question)
+          const { href } = new URL((await results.first().getAttribute('href')) ?? '', page.url())
+          found.push([question, href.slice(served.url.length).replace(/\.html.*$/, '')])
+        }
+      })
+      expect(found).toEqual(QUESTIONS)
+    })
+
     test('a tab is chosen on the whole page, and again on the next visit', async () => {
       await withPage('getting-started.html', async (page) => {
         const shown = page.locator('.tab-panel.active')

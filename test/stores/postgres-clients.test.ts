@@ -1,3 +1,4 @@
+import { drizzle } from 'drizzle-orm/postgres-js'
 import pg from 'pg'
 import postgres from 'postgres'
 import { CLIENT_CONTRACT } from './contract-parts.js'
@@ -24,6 +25,11 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
       transform: postgres.pascal,
       types: { bigint: postgres.BigInt },
     })
+    return { client, end: () => client.end() }
+  },
+  // Which replaces how this client reads and writes dates and JSON.
+  'sql of postgres, as Drizzle leaves it': (url) => {
+    const { $client: client } = drizzle(postgres(url))
     return { client, end: () => client.end() }
   },
 }

@@ -2,7 +2,8 @@
 // node tools/consumers [<name>...] [--keep] [--json <file>]
 //
 // A consumer is a complete project without tokenlib in its package.json. It is copied into a folder of its own, with
-// test/consumers/shared beside its files as `shared`, and its script `test` must end with 0.
+// test/consumers/shared beside its files as `shared`, and its script `test` must end with 0. If its package.json has
+// "needsServers": true, it gets a Redis and an empty database of PostgreSQL as REDIS_URL and DATABASE_URL.
 import {
   createWriteStream,
   cpSync,
@@ -23,6 +24,7 @@ import { root } from '../shared/root.js'
 import { run, runLogged } from '../shared/processes.js'
 import { runTool } from '../shared/report.js'
 import { installRuntime } from '../runtimes/runtime-binaries.js'
+import { startServers } from '../runtimes/servers.js'
 
 const CONSUMERS = join(root, 'test/consumers')
 const LOGS = join(root, 'build/consumers')
@@ -108,12 +110,14 @@ async function runConsumer(name, folder, packages) {
   let error = null
   let node = null
   let description = null
+  let servers = null
   try {
     const manifest = copyConsumer(name, folder, packages)
     description = manifest.description
     node = readNodeName(manifest)
     const path = `${dirname(await installRuntime(node))}${delimiter}${process.env.PATH}`
-    const env = { ...process.env, ...ENVIRONMENT, PATH: path }
+    servers = manifest.needsServers === true ? await startServers() : null
+    const env = { ...process.env, ...ENVIRONMENT, ...servers?.environment, PATH: path }
     await npm(
       ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'],
       folder,
@@ -123,6 +127,8 @@ async function runConsumer(name, folder, packages) {
     await npm(['test'], folder, env, log)
   } catch (caught) {
     error = caught.message
+  } finally {
+    await servers?.stop()
   }
   await new Promise((resolve) => log.end(resolve))
   const seconds = (performance.now() - start) / 1000

@@ -12,7 +12,7 @@ const PAGES = {
   '@tokenlib/contracts': 'docs/extending.md',
   'tokenlib/durable-objects': 'docs/stores/durable-objects.md',
   'tokenlib/kit': 'docs/extending.md',
-  'tokenlib/memory': 'docs/stores/memory.md',
+  'tokenlib/memory': 'docs/stores/index.md',
   'tokenlib/postgres': 'docs/stores/postgres.md',
   'tokenlib/redis': 'docs/stores/redis.md',
   'tokenlib/replica': 'docs/stores/replica.md',

@@ -34,7 +34,7 @@ export function toEntryFields({ name, manifest, entries }) {
 
 /**
  * Node 20.19 and later know `module-sync`, and load the ES module for `require` too; so does Bun, by its own name. What
- * knows neither gets CommonJS for `require` (docs/decisions/0034-two-builds-one-copy.md).
+ * knows neither gets CommonJS for `require`.
  */
 function toConditions(packageName, entry) {
   const esModule = { types: `./dist/${entry}.d.ts`, default: `./dist/${entry}.js` }

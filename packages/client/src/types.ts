@@ -40,6 +40,8 @@ export interface TokenClientEvents<Claims = Record<string, unknown>> {
   readonly loggedOut: undefined
   /** The server is unavailable: a refresh, or an attempt of `start`, failed. The session is kept. */
   readonly offline: TokenClientError
+  /** A call of `storage` failed or took too long. The session is kept, with the refresh token that is stored. */
+  readonly storageFailed: TokenClientError
 }
 
 /** One of the sessions of a user, such as a device; times are ISO 8601. */

@@ -266,6 +266,7 @@ export { importSecret, readSecretWeakness } from './tokens/secret.js'
 export type {
   IssuerSource,
   KeyLoader,
+  OpaqueTokens,
   OpenedToken,
   SignedJwt,
   SourceContext,

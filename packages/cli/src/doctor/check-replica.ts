@@ -137,7 +137,7 @@ const checkFresh: Check<ReplicaFacts> = ({ error, isTried, boundMs, firstReadMs,
   })
 }
 
-// docs/stores/replica.md, Memory.
+// docs/stores/replica.md, Limits.
 const BYTES_PER_ENTRY = 32
 
 const checkMemory: Check<ReplicaFacts> = ({ isTried, error, entries }) => {

@@ -33,7 +33,7 @@ export function writeReport(terminal: Terminal, findings: readonly Finding[], op
   terminal.write(safeLines([...head, '', ...body, '', ...foot]))
 }
 
-const DOCS = 'https://github.com/tokenlib/tokenlib/blob/main/docs/doctor.md'
+const DOCS = 'https://github.com/tokenlib/tokenlib/blob/main/docs/command-line.md#doctor'
 const [MIN_WIDTH, MAX_WIDTH] = [40, 100]
 const [SCREEN_LINES, FOOT_LINES] = [40, 4]
 
