@@ -81,13 +81,11 @@ export const NAVIGATION = [
     text: 'Migrations',
     items: [
       { text: 'How to migrate', page: 'migrations/index' },
-      { text: '@nestjs/jwt and passport-jwt', page: 'migrations/nestjs-jwt-passport' },
-      { text: 'express-jwt', page: 'migrations/express-jwt' },
-      { text: '@fastify/jwt', page: 'migrations/fastify-jwt' },
-      { text: 'hono/jwt', page: 'migrations/hono-jwt' },
-      { text: 'jsonwebtoken', page: 'migrations/jsonwebtoken' },
-      { text: 'AuthX', page: 'migrations/authx' },
-      { text: 'flask-jwt-extended', page: 'migrations/flask-jwt-extended' },
+      { text: 'JWT libraries', page: 'migrations/jwt-libraries' },
+      { text: 'Python', page: 'migrations/python' },
+      { text: 'Auth.js', page: 'migrations/authjs' },
+      { text: 'SuperTokens', page: 'migrations/supertokens' },
+      { text: 'Supabase Auth', page: 'migrations/supabase' },
     ],
   },
   {
