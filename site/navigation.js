@@ -72,7 +72,6 @@ export const NAVIGATION = [
       { text: 'Keycloak, Auth0, Okta, Entra, Cognito', page: 'identity-providers' },
       { text: 'Logout from outside', page: 'security-events' },
       { text: 'Tokens of other issuers', page: 'issuers' },
-      { text: 'Keys of issuers', page: 'issuer-keys' },
       { text: 'Log in elsewhere', page: 'recipes/log-in-elsewhere' },
       { text: 'better-auth', page: 'recipes/better-auth' },
     ],
