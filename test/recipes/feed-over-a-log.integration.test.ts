@@ -100,6 +100,7 @@ describeWithRedis('a feed over a log', (redisUrl) => {
           withLog(createRedisStore(redis, { namespace: place, clock }), await openLog(nats, place)),
         isShared: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
         wipe,
       },
@@ -272,6 +273,7 @@ describeWithPostgres('a feed of PostgreSQL over a log', (url) => {
           withLog(createPostgresStore(pool, { namespace: place, clock }), await openLog(nats, place)),
         isShared: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
       },
       // Everything else is the same as with Redis.

@@ -1,5 +1,6 @@
 import type { ContractRunner } from './application-contract.js'
 import { claimContract } from './claim-contract.js'
+import { dataContract, noDataContract } from './data-contract.js'
 import { feedContract, lostDataContract } from './feed-contract.js'
 import { limitContract, noLimitContract } from './limit-contract.js'
 import { limitRaceContract } from './limit-race-contract.js'
@@ -45,6 +46,10 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
     if (kind.limitsSessions !== true) return noLimitContract(tests)
     limitContract(tests)
     limitRaceContract(tests)
+  })
+  runner.describe(`${name}: data of sessions`, () => {
+    if (kind.keepsData === true) dataContract(tests)
+    else noDataContract(tests)
   })
   runner.describe(`${name}: spent ids`, () => {
     if (kind.spends === true) spendContract(tests)

@@ -31,6 +31,8 @@ export interface StoreUnderTest {
   readonly checksSynchronously?: boolean
   /** Whether the store has `sessions.openLimited`. */
   readonly limitsSessions?: boolean
+  /** Whether the store has `sessions.writeData`. */
+  readonly keepsData?: boolean
   /** Whether the store has `spend`. */
   readonly spends?: boolean
   /** Destroys the data behind the back of its stores, as an operator's mistake would. */
@@ -118,6 +120,13 @@ let children = 0
 /** Another child of a refresh token that was exchanged at a moment by the store's clock. */
 export function childOf({ id, generation }: PresentedToken, issuedAt: number): PresentedToken {
   return { id: `child ${++children}`, parent: id, generation: generation + 1, issuedAt }
+}
+
+/** A session without its data, which a store may leave out if there is none. */
+export function withoutData<Found extends StoredSession>(session: Found | null): Omit<Found, 'data'> | null {
+  if (session === null) return null
+  const { data: _data, ...rest } = session
+  return rest
 }
 
 /** The first page of a user's sessions, where a test does not care for others. */

@@ -132,6 +132,7 @@ export {
   type LimitedOpening,
   type ListOptions,
   type ListPage,
+  MAX_DATA_BYTES,
   MAX_ENDED_AT_ONCE,
   MAX_LIST_LIMIT,
   MAX_SESSION_LIMIT,

@@ -20,7 +20,12 @@ export interface NewSession extends SessionClient {
   readonly expiresAt: number
   /** From then on no token of it can verify, leeway included; epoch milliseconds, or `FOREVER`. */
   readonly until: number
+  /** JSON text of at most `MAX_DATA_BYTES`, which the store returns unchanged; `null` or left out for none. */
+  readonly data?: string | null
 }
+
+/** The most bytes that the data of a session has, as JSON text in UTF-8. */
+export const MAX_DATA_BYTES = 2048
 
 /** A session that was stored. */
 export interface OpenedSession {
@@ -73,6 +78,8 @@ export interface StoredSession extends SessionClient {
   readonly expiresAt: number
   /** How often it has advanced. */
   readonly generation: number
+  /** The text that it was opened with or that `writeData` has written; `null` or left out for none. */
+  readonly data?: string | null
 }
 
 /** A live session of a user. */
@@ -147,6 +154,14 @@ export interface SessionStore {
   list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
   /** One live, unrevoked session, or `null`. */
   get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<FoundSession | null>
+  /**
+   * Replaces the data of a live, unrevoked session if it is still `before`, byte by byte, in one atomic step; `null` is no
+   * data. Returns whether it was: `true` also if `data` is the same as `before`, so a database counts the rows that match,
+   * not those that change. Nothing else about the session changes, and the feed gets no entry.
+   *
+   * A store without it keeps no data: sessions cannot be opened with data or updated.
+   */
+  writeData?(sid: string, data: string | null, before: string | null): Promise<boolean>
 }
 
 /** How many sessions one call of a store revokes at most, so that others do not wait too long. */

@@ -33,6 +33,10 @@ interface MoveAnswer extends HistoryAnswer {
   readonly isMoved: boolean
 }
 
+interface WriteDataAnswer extends HistoryAnswer {
+  readonly isWritten: boolean
+}
+
 interface ListAnswer extends HistoryAnswer {
   /** How many rows were read; some of them may be of sessions that are over, idle or revoked. */
   readonly rows: number
@@ -158,6 +162,12 @@ export function createPostgresSessions(
       const { until: _until, isRevoked: _isRevoked, ...rest } = session
       return rest
     },
+    async writeData(sid, data, before) {
+      const values = [readClock(clock), sid, data, before]
+      const { isWritten } = await history.query<WriteDataAnswer>(statements.writeData, values)
+      if (isWritten) afterWrite()
+      return isWritten
+    },
   }
 }
 
@@ -167,8 +177,9 @@ const MAX_TURNS = 200
 const MAX_MOVES = 20
 
 function toValues(
-  { user, nonce, expiresAt, until, ip, userAgent }: NewSession,
+  { user, nonce, expiresAt, until, ip, userAgent, data = null }: NewSession,
   clock: Clock | undefined,
 ): readonly Value[] {
-  return [readClock(clock), user, nonce, toMilliseconds(expiresAt), toMilliseconds(until), ip, userAgent]
+  const ends = [toMilliseconds(expiresAt), toMilliseconds(until)]
+  return [readClock(clock), user, nonce, ...ends, ip, userAgent, data]
 }
