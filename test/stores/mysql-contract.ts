@@ -34,6 +34,7 @@ export function describeMysql(
         isShared: true,
         limitsSessions: true,
         spends: true,
+        keepsData: true,
         isReplicable: true,
         isWatchable: false,
         async wipe(place) {

@@ -159,6 +159,7 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
       present: async (sid, token, rules) => use().sessions.present(sid, token, rules),
       list: async (user, list) => use().sessions.list(user, list),
       get: async (sid, rules) => use().sessions.get(sid, rules),
+      writeData: async (sid, data, before) => use().sessions.writeData(sid, data, before),
     },
     async close() {
       turns.stop()

@@ -26,6 +26,8 @@ export interface SessionStatements {
     place: RotationPlace,
     client: readonly [ip: Value, userAgent: Value],
   ): Writing
+  /** The same for the data of a session. */
+  writeData(sid: string, writes: number, data: Value): Writing
   readonly insert: string
   /** Locks the turn of a user until the commit. */
   turn(user: string): Writing
@@ -56,6 +58,7 @@ const SESSION_COLUMNS = [
   'previous_id',
   'ip',
   'user_agent',
+  'data',
   'revoked_up_to',
 ]
 
@@ -111,9 +114,13 @@ where namespace = ? and sid = ? and writes = ${asNumber}`
       const place = [current, previous, ...[generation, movedAt, lastUsedAt].map(String)]
       return [sql, [...place, ...client, namespace, sid, String(writes)]]
     },
+    writeData: (sid, writes, data) => [
+      `update ${sessions} set writes = writes + 1, data = ? where namespace = ? and sid = ? and writes = ${asNumber}`,
+      [data, namespace, sid, String(writes)],
+    ],
     insert: `insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, expires_at, ends_at, generation,
-  moved_at, writes, current_id, ip, user_agent)
-values (?, ?, ?, ${Array.from({ length: 6 }, () => asNumber).join()}, 0, ?, ?, ?)`,
+  moved_at, writes, current_id, ip, user_agent, data)
+values (?, ?, ?, ${Array.from({ length: 6 }, () => asNumber).join()}, 0, ?, ?, ?, ?)`,
     turn: (user) => [
       `insert into ${marks} (namespace, kind, id, ends_at) values (?, 'turn', ?, ${nowSql} + ${TURN_MS})
 on duplicate key update ends_at = values(ends_at)`,

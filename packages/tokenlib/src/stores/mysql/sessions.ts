@@ -99,6 +99,7 @@ export function createMysqlSessions(
       ROOT,
       toBytes(given.ip),
       toBytes(given.userAgent),
+      toBytes(given.data ?? null),
     ])
     if (inserted !== 1) throw new Error('The MySQL server did not store the session')
     return { sid, startedAt }
@@ -194,6 +195,20 @@ export function createMysqlSessions(
       const { until: _until, isRevoked: _isRevoked, ...rest } = session
       return rest
     },
+    async writeData(sid, data, before) {
+      for (let attempt = 0; attempt < MAX_MOVES; attempt++) {
+        const outcome = await history.read(...statements.find(sid), async (head, rows, connection) => {
+          const { session, writes } = toFound(head, rows)
+          if (session === null || !isLive(session, head.now, FOREVER)) return 'refused'
+          if ((session.data ?? null) !== before) return 'refused'
+          const written = await connection.write(...statements.writeData(sid, writes, toBytes(data)))
+          return written === 1 ? 'written' : 'again'
+        })
+        if (outcome === 'written') afterWrite()
+        if (outcome !== 'again') return outcome === 'written'
+      }
+      throw new Error('Too many writes of one session at the same time')
+    },
   }
 }
 
@@ -217,7 +232,7 @@ const WRITES = 8
 function toSession(row: Row): FullSession | null {
   if (row[0] === null) return null
   const [sid, user, startedAt, lastUsedAt, expiresAt, until, generation, movedAt] = row
-  const [current, previous, ip, userAgent, revokedUpTo] = row.slice(WRITES + 1)
+  const [current, previous, ip, userAgent, data, revokedUpTo] = row.slice(WRITES + 1)
   return {
     sid: toText(sid),
     user: toText(user),
@@ -231,13 +246,14 @@ function toSession(row: Row): FullSession | null {
     previous: toTextOrNull(previous),
     ip: toTextOrNull(ip),
     userAgent: toTextOrNull(userAgent),
+    data: toTextOrNull(data),
     isRevoked: toNumber(startedAt) <= toNumber(revokedUpTo),
   }
 }
 
 function toStored(session: FullSession): StoredSession {
-  const { sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent } = session
-  return { sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent }
+  const { sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent, data = null } = session
+  return { sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent, data }
 }
 
 // As bytes, which no charset of a connection changes.
