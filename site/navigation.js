@@ -80,11 +80,11 @@ export const NAVIGATION = [
     text: 'Migrations',
     items: [
       { text: 'How to migrate', page: 'migrations/index' },
-      { text: 'JWT libraries', page: 'migrations/jwt-libraries' },
-      { text: 'Python', page: 'migrations/python' },
-      { text: 'Auth.js', page: 'migrations/authjs' },
-      { text: 'SuperTokens', page: 'migrations/supertokens' },
-      { text: 'Supabase Auth', page: 'migrations/supabase' },
+      { text: 'From a JWT library', page: 'migrations/jwt-libraries' },
+      { text: 'From Python', page: 'migrations/python' },
+      { text: 'From Auth.js', page: 'migrations/authjs' },
+      { text: 'From SuperTokens', page: 'migrations/supertokens' },
+      { text: 'From Supabase Auth', page: 'migrations/supabase' },
     ],
   },
   {
