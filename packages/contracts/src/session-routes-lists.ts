@@ -123,14 +123,7 @@ export function sessionListCases({ test }: SessionCases): void {
     ]) {
       await assertRefused(await name(own.id, label), 400, 'REQUEST_INVALID')
     }
-    for (const body of [
-      {},
-      { label: 'a', tenant: 'south' },
-      { tenant: 'south' },
-      [],
-      'x',
-      '{"label":"a","label":"b"}',
-    ]) {
+    for (const body of [{}, { label: 'a', tenant: 'south' }, { tenant: 'south' }, []]) {
       await assertRefused(await browser.send(`PATCH sessions/${own.id}`, { body }), 400, 'REQUEST_INVALID')
     }
     const text = { body: '{"label":"a"}', headers: { 'content-type': 'text/plain' } }
