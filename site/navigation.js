@@ -51,6 +51,8 @@ export const NAVIGATION = [
       { text: 'Stolen tokens', page: 'stolen-tokens' },
       { text: 'Session routes', page: 'session-routes' },
       { text: 'Client', page: 'client' },
+      { text: 'React', page: 'react' },
+      { text: 'Vue', page: 'vue' },
       { text: 'Mobile and native apps', page: 'mobile' },
       { text: 'Server-rendered pages', page: 'server-rendered-pages' },
     ],
