@@ -37,6 +37,8 @@ export const NAVIGATION = [
       { text: 'SvelteKit', page: 'sveltekit' },
       { text: 'React Router', page: 'react-router' },
       { text: 'Nuxt and Nitro', page: 'nuxt' },
+      { text: 'Astro', page: 'astro' },
+      { text: 'TanStack Start', page: 'tanstack-start' },
       { text: 'AWS Lambda', page: 'lambda' },
       { text: 'Your own adapter or store', page: 'extending' },
     ],
