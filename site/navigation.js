@@ -7,6 +7,8 @@ export const NAVIGATION = [
     text: 'Start',
     items: [
       { text: 'Getting started', page: 'getting-started' },
+      { text: 'A product in NestJS', page: 'tutorials/nest' },
+      { text: 'A product in Hono', page: 'tutorials/hono' },
       { text: 'Creating tokens', page: 'creating-tokens' },
       { text: 'Configuration', page: 'configuration' },
       { text: 'Keys', page: 'keys' },
