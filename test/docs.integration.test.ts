@@ -23,7 +23,9 @@ describe('every example in the documentation does what it says', () => {
   // These need a server: pages, and tabs of pages.
   const names = list(modules, '.ts')
   const redis = names.filter((name) => /(?:stores\/(?:managed-)?|\.)redis\.ts$/.test(name))
-  const postgres = names.filter((name) => /(?:stores\/(?:postgres|sql-clients\..+)|\.postgresql)\.ts$/.test(name))
+  const postgres = names.filter((name) =>
+    /(?:stores\/(?:postgres|sql-clients\..+)|\.postgresql)\.ts$/.test(name),
+  )
   const nats = names.filter((name) => name === 'recipes/feed-over-a-log.ts')
   const served = new Set([...redis, ...postgres, ...nats])
   const others = names.filter((name) => !served.has(name))
