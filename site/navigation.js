@@ -7,6 +7,8 @@ export const NAVIGATION = [
     text: 'Start',
     items: [
       { text: 'Getting started', page: 'getting-started' },
+      { text: 'Tutorial: NestJS', page: 'tutorials/nest' },
+      { text: 'Tutorial: Hono', page: 'tutorials/hono' },
       { text: 'Configuration', page: 'configuration' },
       { text: 'Errors', page: 'errors' },
       { text: 'Testing', page: 'testing' },

@@ -1,5 +1,6 @@
 // Installs the packed packages in the projects of test/consumers and runs their tests: exit 1 if one fails.
 // node tools/consumers [<name>...] [--keep] [--json <file>]
+// node tools/consumers --tutorial <name> [--keep] [--built]     follows docs/tutorials/<name>.md instead
 //
 // A consumer is a complete project without tokenlib in its package.json. It is copied into a folder of its own, with
 // test/consumers/shared beside its files as `shared`, and its script `test` must end with 0. If its package.json has
@@ -16,7 +17,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { parseArgs, stripVTControlCharacters } from 'node:util'
 import { writeConsumers } from '../runtimes/report.js'
 import { packAll, toDependencies } from '../packages/pack.js'
@@ -25,10 +26,12 @@ import { run, runLogged } from '../shared/processes.js'
 import { runTool } from '../shared/report.js'
 import { installRuntime } from '../runtimes/runtime-binaries.js'
 import { startServers } from '../runtimes/servers.js'
+import { runTutorial } from './tutorial.js'
 
 const CONSUMERS = join(root, 'test/consumers')
 const LOGS = join(root, 'build/consumers')
 const RECORD = join(CONSUMERS, 'results.json')
+const TUTORIALS = join(root, 'docs/tutorials')
 const TIMEOUT_MS = 30 * 60_000
 
 /** Tools that send usage data, ask questions or print colours do so only without these. */
@@ -42,21 +45,23 @@ const ENVIRONMENT = {
 }
 
 async function runConsumers() {
-  const { names, keep, json } = parseArguments(listConsumers())
+  const { names, tutorials, keep, json, built } = parseArguments(listConsumers(), listTutorials())
   const base = mkdtempSync(join(tmpdir(), 'tokenlib-consumers-'))
   mkdirSync(LOGS, { recursive: true })
   try {
-    await run('npm', ['run', '--silent', 'build'], root)
+    if (!built) await run('npm', ['run', '--silent', 'build'], root)
     const packages = await packAll(base)
 
     const results = []
-    for (const name of names) {
-      const result = await runConsumer(name, join(base, name), packages)
-      if (!keep) rmSync(join(base, name), { recursive: true, force: true })
+    const isTutorial = tutorials.length > 0
+    for (const name of isTutorial ? tutorials : names) {
+      const folder = join(base, name)
+      const result = await (isTutorial ? followTutorial : runConsumer)(name, folder, packages)
+      if (!keep) rmSync(folder, { recursive: true, force: true })
       results.push(result)
       console.log(toLine(result))
     }
-    recordConsumers(results)
+    if (!isTutorial) recordConsumers(results)
     if (json !== undefined) writeFileSync(json, `${JSON.stringify(results, null, 2)}\n`)
     if (keep) console.log(`The folders are in ${base}`)
     return results.filter(({ works }) => !works).length
@@ -89,62 +94,86 @@ function listConsumers() {
     .toSorted()
 }
 
-function parseArguments(known) {
-  const options = { keep: { type: 'boolean', default: false }, json: { type: 'string' } }
-  const { positionals, values } = parseArgs({ allowPositionals: true, options })
-  const unknown = positionals.filter((name) => !known.includes(name))
-  if (unknown.length > 0) {
-    throw new Error(`Unknown consumer: ${unknown.join(', ')}. Known are: ${known.join(', ')}`)
+function listTutorials() {
+  return readdirSync(TUTORIALS).map((file) => basename(file, '.md'))
+}
+
+function parseArguments(known, knownTutorials) {
+  const options = {
+    keep: { type: 'boolean', default: false },
+    json: { type: 'string' },
+    tutorial: { type: 'string', multiple: true, default: [] },
+    built: { type: 'boolean', default: false },
   }
+  const { positionals, values } = parseArgs({ allowPositionals: true, options })
+  assertKnown('consumer', positionals, known)
+  assertKnown('tutorial', values.tutorial, knownTutorials)
   return {
     names: positionals.length > 0 ? known.filter((name) => positionals.includes(name)) : known,
+    tutorials: values.tutorial,
     ...values,
   }
 }
 
-/** Installs and tests one consumer; the log has everything that its commands print. */
+function assertKnown(kind, names, known) {
+  const unknown = names.filter((name) => !known.includes(name))
+  if (unknown.length > 0) {
+    throw new Error(`Unknown ${kind}: ${unknown.join(', ')}. Known are: ${known.join(', ')}`)
+  }
+}
+
+/** Installs and tests one consumer. */
 async function runConsumer(name, folder, packages) {
+  const manifest = JSON.parse(readFileSync(join(CONSUMERS, name, 'package.json'), 'utf8'))
+  const node = readNodeName(manifest)
+  const outcome = await runTask(name, node, async (env, log) => {
+    copyConsumer(name, folder, manifest, packages)
+    const servers = manifest.needsServers === true ? await startServers() : null
+    try {
+      const all = { ...env, ...servers?.environment }
+      const options = ['--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']
+      await npm(['install', ...options], folder, all, log)
+      await npm(['test'], folder, all, log)
+    } finally {
+      await servers?.stop()
+    }
+  })
+  return { name, description: manifest.description, node, ...outcome }
+}
+
+/** Follows one tutorial on the oldest supported Node. */
+async function followTutorial(name, folder, packages) {
+  const node = 'node20'
+  const outcome = await runTask(`tutorial-${name}`, node, (env, log) =>
+    runTutorial(`docs/tutorials/${name}.md`, join(folder, 'product'), { packages, env, log }),
+  )
+  return { name, node, ...outcome }
+}
+
+/** Runs a task with the environment of a Node; the log has everything that its commands print. */
+async function runTask(name, node, task) {
   const start = performance.now()
   const logFile = join(LOGS, `${name}.log`)
   const log = createWriteStream(logFile)
   let error = null
-  let node = null
-  let description = null
-  let servers = null
   try {
-    const manifest = copyConsumer(name, folder, packages)
-    description = manifest.description
-    node = readNodeName(manifest)
     const path = `${dirname(await installRuntime(node))}${delimiter}${process.env.PATH}`
-    servers = manifest.needsServers === true ? await startServers() : null
-    const env = { ...process.env, ...ENVIRONMENT, ...servers?.environment, PATH: path }
-    await npm(
-      ['install', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error'],
-      folder,
-      env,
-      log,
-    )
-    await npm(['test'], folder, env, log)
+    await task({ ...process.env, ...ENVIRONMENT, PATH: path }, log)
   } catch (caught) {
     error = caught.message
-  } finally {
-    await servers?.stop()
   }
   await new Promise((resolve) => log.end(resolve))
-  const seconds = (performance.now() - start) / 1000
-  return { name, description, works: error === null, seconds, node, error, logFile }
+  return { works: error === null, seconds: (performance.now() - start) / 1000, error, logFile }
 }
 
-function copyConsumer(name, folder, packages) {
+function copyConsumer(name, folder, manifest, packages) {
   const source = join(CONSUMERS, name)
   const isInstalled = (path) => /[\\/]node_modules$/.test(path)
   cpSync(source, folder, { recursive: true, filter: (path) => !isInstalled(path) })
   cpSync(join(CONSUMERS, 'shared'), join(folder, 'shared'), { recursive: true })
 
-  const manifest = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'))
-  manifest.dependencies = { ...manifest.dependencies, ...toDependencies(packages) }
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
-  return manifest
+  const dependencies = { ...manifest.dependencies, ...toDependencies(packages) }
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ ...manifest, dependencies }, null, 2)}\n`)
 }
 
 /** The oldest supported Node, or a newer one for tools that need more. */

@@ -8,7 +8,8 @@
 // with the blocks outside of tabs: what somebody reads who chose that tab. A group without the name adds its first tab.
 //
 // A block with the path of a file behind its language (```ts app/page.ts) is not one of them: it is a part of a project
-// in test/consumers, which test/consumers.test.ts compares it with, or of one in test/migrations.
+// in test/consumers, which test/consumers.test.ts compares it with, of one in test/migrations, or of the product of a
+// tutorial, which tools/consumers builds.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from '../shared/root.js'

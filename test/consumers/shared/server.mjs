@@ -65,7 +65,7 @@ export async function withServer([program, ...args], use, env = {}) {
 }
 
 /** A free port of this machine. */
-async function findPort() {
+export async function findPort() {
   const server = createServer()
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address()
