@@ -11,7 +11,12 @@ import {
   revocationContract,
   synchronousContract,
 } from './revocation-contract.js'
-import { restoreAfterLossContract, restoreContract } from './restore-contract.js'
+import {
+  noWatchContract,
+  restoreAfterLossContract,
+  restoreContract,
+  watchContract,
+} from './restore-contract.js'
 import { presentContract, rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
 import { noSpendContract, spendContract } from './spend-contract.js'
@@ -55,6 +60,8 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   if (kind.isReplicable === true) {
     runner.describe(`${name}: replication`, () => {
       restoreContract(tests)
+      if (kind.isWatchable ?? true) watchContract(tests)
+      else noWatchContract(tests)
       if (kind.wipe !== undefined) restoreAfterLossContract(tests)
     })
   }

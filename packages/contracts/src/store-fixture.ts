@@ -23,8 +23,10 @@ export interface StoreUnderTest {
   open(place: string, clock: Clock): RevocationStore | Promise<RevocationStore>
   /** Whether opening a place twice gives two stores on the same data, as two processes would have them. */
   readonly isShared: boolean
-  /** Whether the store has `restore` and `watch`, so that `replicate` can repair it and be woken by it. */
+  /** Whether the store has `restore`, so that `replicate` can repair it. */
   readonly isReplicable?: boolean
+  /** Whether the store has `watch`, so that `replicate` is woken by it; a store that is replicable has it by default. */
+  readonly isWatchable?: boolean
   /** Whether the store has `isRevokedNow`. */
   readonly checksSynchronously?: boolean
   /** Whether the store has `sessions.openLimited`. */

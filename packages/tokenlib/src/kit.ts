@@ -126,13 +126,19 @@ export {
 export { type ReadClientIp, type SessionClientOptions } from './revocation/session-client.js'
 export { assertSpendable } from './revocation/spent-ids.js'
 export {
+  type JsonSessionData,
+  MAX_DATA_BYTES,
+  type SessionData,
+  type SessionDataChanges,
+  type SessionDataSchema,
+} from './revocation/session-data.js'
+export {
   assertSessionLimit,
   decideOpening,
   type FoundSession,
   type LimitedOpening,
   type ListOptions,
   type ListPage,
-  MAX_DATA_BYTES,
   MAX_ENDED_AT_ONCE,
   MAX_LIST_LIMIT,
   MAX_SESSION_LIMIT,

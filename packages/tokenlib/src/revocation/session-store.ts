@@ -1,6 +1,7 @@
 import type { SessionClient } from '../events.js'
 import { readTimedId } from '../tokens/ids.js'
 import { readStoredId } from './revocation.js'
+import { type JsonSessionData, readData, type SessionData } from './session-data.js'
 import type {
   Presentation,
   PresentedToken,
@@ -23,9 +24,6 @@ export interface NewSession extends SessionClient {
   /** JSON text of at most `MAX_DATA_BYTES`, which the store returns unchanged; `null` or left out for none. */
   readonly data?: string | null
 }
-
-/** The most bytes that the data of a session has, as JSON text in UTF-8. */
-export const MAX_DATA_BYTES = 2048
 
 /** A session that was stored. */
 export interface OpenedSession {
@@ -83,7 +81,7 @@ export interface StoredSession extends SessionClient {
 }
 
 /** A live session of a user. */
-export interface SessionInfo extends SessionClient {
+export interface SessionInfo<Data extends object = JsonSessionData> extends SessionClient {
   /** The `sid` of its tokens. */
   readonly id: string
   /** The user; `null` if the store keeps only a digest, because the id is long or not plain ASCII. */
@@ -93,6 +91,8 @@ export interface SessionInfo extends SessionClient {
   readonly lastUsedAt: Date
   /** `null` for a session that never ends. */
   readonly expiresAt: Date | null
+  /** What the application keeps with the session, and the name of its device as `label`; `null` for nothing. */
+  readonly data: SessionData<Data> | null
 }
 
 // ECMA-262 §21.4.1.1: no Date is later.
@@ -100,7 +100,7 @@ const LAST_DATE = 8.64e15
 
 /** A session, as applications see it. */
 export function toInfo(session: StoredSession): SessionInfo {
-  const { sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent } = session
+  const { sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent, data = null } = session
   return {
     id: sid,
     sub: readStoredId(user),
@@ -109,6 +109,7 @@ export function toInfo(session: StoredSession): SessionInfo {
     expiresAt: expiresAt > LAST_DATE ? null : new Date(expiresAt),
     ip,
     userAgent,
+    data: readData(data),
   }
 }
 

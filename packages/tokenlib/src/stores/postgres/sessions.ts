@@ -19,9 +19,9 @@ import {
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { SessionClient } from '../../events.js'
 import type { Clock } from '../../time.js'
-import { listLive, type SessionPlace } from '../store-parts.js'
+import { listLive, readClock, type SessionPlace, toMilliseconds } from '../store-parts.js'
 import type { Value } from './client.js'
-import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
+import type { History, HistoryAnswer } from './history.js'
 import type { SessionStatements } from './session-statements.js'
 
 interface FindAnswer extends HistoryAnswer {
