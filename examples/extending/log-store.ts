@@ -107,6 +107,7 @@ const REPAIR_MS = 60_000
  */
 export function withLog(given: RevocationStore, log: Log): RevocationStore {
   // Nobody is woken: at this size, a read at every revocation is what costs most.
+  // oxlint-disable-next-line typescript/unbound-method -- it is left out, not called
   const { watch: _watch, sessions, ...store } = given
   let repairAt = 0
 

@@ -2,11 +2,12 @@ import { createHash, randomUUID } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 
 /** A `fetch` that sends a proof when it requests or uses a token. */
-export async function createDpopFetch(): Promise<typeof fetch> {
+export async function createDpopFetch(): Promise<
+  (url: string | URL, init?: RequestInit) => Promise<Response>
+> {
   const key = await generateKeyPair('ES256')
   const jwk = await exportJWK(key.publicKey)
-  return async (input, init = {}) => {
-    const url = String(input)
+  return async (url, init = {}) => {
     const headers = new Headers(init.headers)
     const token = /^Bearer (.+)$/.exec(headers.get('authorization') ?? '')?.[1]
     const isTokenRequest = init.body instanceof URLSearchParams
