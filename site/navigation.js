@@ -70,6 +70,7 @@ export const NAVIGATION = [
       { text: 'Redis', page: 'stores/redis' },
       { text: 'Managed Redis', page: 'stores/managed-redis' },
       { text: 'PostgreSQL', page: 'stores/postgres' },
+      { text: 'MySQL and MariaDB', page: 'stores/mysql' },
       { text: 'Durable Objects', page: 'stores/durable-objects' },
       { text: 'Replica', page: 'stores/replica' },
     ],

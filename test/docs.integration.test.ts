@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { CONFIG_TABLE } from '../packages/tokenlib/src/config/config-table.js'
 import {
+  describeWithMysql,
   describeWithNats,
   describeWithPostgres,
   describeWithRedis,
@@ -24,8 +25,9 @@ describe('every example in the documentation does what it says', () => {
   const names = list(modules, '.ts')
   const redis = names.filter((name) => /(?:stores\/(?:managed-)?|\.)redis\.ts$/.test(name))
   const postgres = names.filter((name) => /(?:stores\/postgres|\.postgresql)\.ts$/.test(name))
+  const mysql = names.filter((name) => name === 'stores/mysql.ts')
   const nats = names.filter((name) => name === 'recipes/feed-over-a-log.ts')
-  const served = new Set([...redis, ...postgres, ...nats])
+  const served = new Set([...redis, ...postgres, ...mysql, ...nats])
   const others = names.filter((name) => !served.has(name))
 
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-docs-'))
@@ -55,6 +57,13 @@ describe('every example in the documentation does what it says', () => {
   describeWithPostgres('on PostgreSQL', (url) => {
     test.each(postgres)('%s', async (name) => {
       vi.stubEnv('DATABASE_URL', url)
+      await run(name)
+    })
+  })
+
+  describeWithMysql('on MariaDB', (url) => {
+    test.each(mysql)('%s', async (name) => {
+      vi.stubEnv('MYSQL_URL', url)
       await run(name)
     })
   })
