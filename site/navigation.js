@@ -68,6 +68,7 @@ export const NAVIGATION = [
       { text: 'Redis and Valkey', page: 'stores/redis' },
       { text: 'Managed Redis', page: 'stores/managed-redis' },
       { text: 'PostgreSQL', page: 'stores/postgres' },
+      { text: 'MySQL and MariaDB', page: 'stores/mysql' },
       { text: 'Drizzle, Kysely, Prisma, TypeORM', page: 'stores/sql-clients' },
       { text: 'Replica', page: 'stores/replica' },
     ],

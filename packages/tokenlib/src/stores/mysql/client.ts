@@ -69,16 +69,15 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
   const pool = toPool(client)
 
   const withConnection = async <Result>(
-    prepare: readonly string[],
+    begin: (connection: MysqlConnection) => Promise<{ readonly prepared: Promise<unknown> }>,
     work: (session: Session) => Promise<Result>,
     end: string | null,
   ): Promise<Result> => {
     const connection = await pool.getConnection()
     if (typeof connection?.execute !== 'function') throw createUnusable()
-    // Without waiting for the answers: `mariadb` sends the first statement of the store right behind them.
-    const prepared = Promise.all(prepare.map((text) => connection.query(text)))
-    prepared.catch(() => undefined)
     try {
+      const { prepared } = await begin(connection)
+      prepared.catch(() => undefined)
       const result = await work(createSession(connection, prepared))
       await prepared
       if (end !== null) await connection.query(end)
@@ -93,7 +92,7 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
   const transact = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await withConnection(BEGIN, work, 'commit')
+        return await withConnection(beginTransaction, work, 'commit')
       } catch (error) {
         if (attempt === MAX_ATTEMPTS || !CONFLICTS.has(readErrorNumber(error))) throw error
         await sleep(scheduler, toRetryDelay(attempt, FIRST_RETRY_MS, MAX_RETRY_MS))
@@ -101,17 +100,30 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
     }
   }
 
-  return { use: (work) => withConnection(CLEAN, work, null), transact }
+  return { use: (work) => withConnection(clean, work, null), transact }
 }
 
-// A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot.
-const CLEAN = ['rollback']
-const BEGIN = [
-  ...CLEAN,
-  'set transaction isolation level read committed',
+// A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot. Nobody
+// waits for the answer: `mariadb` sends the first statement of the store right behind it.
+async function clean(connection: MysqlConnection) {
+  return { prepared: connection.query('rollback') }
+}
+
+// `start transaction` would commit what was left behind, but this is refused in a transaction, which ends it.
+async function beginTransaction(connection: MysqlConnection) {
+  try {
+    await connection.query(ISOLATION)
+  } catch (error) {
+    if (readErrorNumber(error) !== IN_TRANSACTION) throw error
+    await connection.query('rollback')
+    await connection.query(ISOLATION)
+  }
   // A session may be set to read only.
-  'start transaction read write',
-]
+  return { prepared: connection.query('start transaction read write') }
+}
+
+const ISOLATION = 'set transaction isolation level read committed'
+const IN_TRANSACTION = 1568
 
 const MAX_ATTEMPTS = 10
 const FIRST_RETRY_MS = 4

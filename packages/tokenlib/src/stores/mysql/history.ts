@@ -4,7 +4,7 @@ import type { Clock } from '../../time.js'
 import type { LossReporter } from '../loss-reporter.js'
 import { retryAfterLoss, toMilliseconds } from '../store-parts.js'
 import type { Database, Row, Session, Value } from './client.js'
-import { createEntries, type Entries } from './entries.js'
+import { createEntries, type Entries, type Entry } from './entries.js'
 import { createHeads, type FoundHead, type Head, NO_EPOCH, type Page } from './head.js'
 import type { Tables } from './tables.js'
 
@@ -22,7 +22,7 @@ export interface Transaction {
     values: readonly Value[],
   ) => Promise<readonly [head: Head, rows: readonly Row[]]>
   /** Adds entries to the history, which must be locked; returns how many sessions they removed. */
-  readonly merge: (entries: readonly Revocation[]) => Promise<number>
+  readonly merge: (entries: readonly Entry[]) => Promise<number>
   readonly entries: Entries
 }
 
