@@ -49,6 +49,7 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   // The module that `doctor --app` names.
   'packages/cli/src/doctor/load-application.ts': ['await import(pathToFileURL(file).href)'],
   'packages/issuers/src/keys/fetch-json.ts': ['globalThis.fetch(url.href, request)'],
+  'packages/issuers/src/opaque-tokens/endpoint.ts': ['globalThis.fetch(url.href, request)'],
   'packages/issuers/src/keys/network-address.ts': [
     // Addresses only: nothing of it opens a connection.
     "import { BlockList, isIPv4, isIPv6 } from 'node:net'",

@@ -19,7 +19,8 @@ const routes = createSessionRoutes(tokens, {
     const claims = await redeem(callback, request.headers.get('cookie') ?? '')
     if (claims === null) return null
     // A step-up needs a new login, not the session that the user still has at the provider.
-    if (request.url.endsWith('/step-up') && !isRecent(claims.auth_time)) return null
+    const isStepUp = new URL(request.url).pathname === '/auth/step-up'
+    if (isStepUp && !isRecent(claims.auth_time)) return null
     const user = findOrCreate(`${claims.iss} ${claims.sub}`)
     return user.isActive ? { uid: user.uid, auth_time: claims.auth_time ?? 0 } : null
   },
