@@ -12,7 +12,8 @@ describeWithChromium('the console in a real browser', (browser) => {
   test('an operator lists sessions, revokes one with a reason and sees it live', async () => {
     const site = await openConsoleSite()
     await site.tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: FIREFOX })
-    await site.tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.2', userAgent: 'Chrome/141' })
+    const data = { label: "Ada's phone", tenant: 'north' }
+    await site.tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.2', userAgent: 'Chrome/141', data })
     const { page, problems } = await openPage(browser(), site.app)
     await page.goto(`${site.app}/login`)
     await page.goto(`${site.app}/console`)
@@ -21,6 +22,11 @@ describeWithChromium('the console in a real browser', (browser) => {
     await page.getByLabel('User id').fill('ada')
     await page.getByRole('button', { name: 'Show sessions' }).click()
     await page.getByText('2 sessions of ada').waitFor()
+    const phone = page.getByRole('row', { name: "Ada's phone" })
+    expect(await phone.innerText()).toContain('{"tenant":"north"}')
+    expect(await phone.innerText()).not.toContain('Chrome')
+    await phone.getByRole('button', { name: "Ada's phone" }).click()
+    expect(await phone.innerText()).toContain('Chrome/141')
     await page.getByRole('row', { name: 'Firefox on Linux' }).getByRole('button', { name: 'Revoke' }).click()
     await page.getByLabel('Reason').fill('Ticket 4711')
     await page.getByRole('button', { name: 'Revoke', exact: true }).click()
@@ -33,7 +39,11 @@ describeWithChromium('the console in a real browser', (browser) => {
 
   test('text of users, clients and errors stays text', async () => {
     const site = await openConsoleSite()
-    await site.tokens.sessions.open({ uid: INJECTION }, { ip: INJECTION.slice(0, 60), userAgent: INJECTION })
+    const data = { label: `A ${INJECTION}`, [INJECTION]: INJECTION }
+    await site.tokens.sessions.open(
+      { uid: INJECTION },
+      { ip: INJECTION.slice(0, 60), userAgent: INJECTION, data },
+    )
     const { page, problems } = await openPage(browser(), site.app)
     await page.goto(`${site.app}/open/`)
     await page.getByLabel('User id').fill(INJECTION)
@@ -41,7 +51,9 @@ describeWithChromium('the console in a real browser', (browser) => {
     await page.getByText('1 session of').waitFor()
     const device = page.locator('[data-label=Device]')
     await device.getByRole('button').click()
-    expect(await device.innerText()).toContain(INJECTION)
+    for (const text of [INJECTION, data.label, JSON.stringify({ [INJECTION]: INJECTION })]) {
+      expect(await device.innerText()).toContain(text)
+    }
     await page.getByRole('button', { name: 'Revoke user…' }).click()
     await page.getByLabel('Reason').fill(INJECTION)
     await page.getByLabel('to confirm').fill(INJECTION)

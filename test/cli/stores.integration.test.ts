@@ -100,6 +100,19 @@ describe('sessions', () => {
     expect([second.sessions.map(({ id }) => id), second.next]).toEqual([all.slice(2), null])
   })
 
+  test('a session is shown by its label, which cannot break the table either', async () => {
+    const user = newUser()
+    const { sid } = await logIn(user)
+    await tokens.sessions.update(sid, user, { label: "Ada's \u202Ephone", tenant: 'north' })
+    const { stdout } = await runCommand(['sessions', user], { env: withoutKey })
+    expect(stdout).toContain("Ada's \\u202ephone")
+    expect(stdout).not.toContain('Browser')
+    const { json } = await runCommand(['sessions', user, '--json'], { env: withoutKey })
+    expect(json()).toMatchObject({ sessions: [{ data: { tenant: 'north' } }] })
+    const { stderr } = await revoke(['session', sid], { answer: false })
+    expect(stderr).toContain("Ada's \\u202ephone")
+  })
+
   test('nobody has none, and a cursor that is none is wrong usage', async () => {
     expect((await runCommand(['sessions', 'nobody'], { env: withoutKey })).stdout).toContain(
       'No live session',

@@ -361,6 +361,19 @@ describe('the end of a session', () => {
     expect(requests.at(-1)?.headers.get('authorization')).toBeNull()
   })
 
+  test('a session is named, with the token of the client', async () => {
+    const { client, session } = await openLoggedIn()
+    const read = async () => (await client.sessions()).sessions.map(({ data }) => data)
+    expect(await read()).toEqual([null])
+    expect(await client.renameSession(session.id, "Ada's phone")).toBeUndefined()
+    expect(await read()).toEqual([{ label: "Ada's phone" }])
+    await client.renameSession(session.id, null)
+    expect(await read()).toEqual([null])
+    await expect(client.renameSession(session.id, '')).rejects.toMatchObject({ code: 'REQUEST_INVALID' })
+    await expect(client.renameSession('unknown', 'x')).rejects.toMatchObject({ code: 'SESSION_NOT_FOUND' })
+    await expect(client.renameSession('', 'x')).rejects.toThrow(TypeError)
+  })
+
   test('everywhere, and of one session', async () => {
     const { client, createClient, session, tokens, events } = await openLoggedIn()
     const other = createClient()

@@ -95,6 +95,41 @@ test('a user whose id is stored as a digest has sessions like any other', async 
   expect((await browser.send(`DELETE /auth/sessions/${sessions[0]?.id}`)).status).toBe(204)
 })
 
+describe('the name of a session', () => {
+  const open = async (data?: object) => {
+    const { tokens, routes } = createRoutes({})
+    const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, data && { data: data as never })
+    const { sid = '' } = await tokens.verify(accessToken)
+    const rename = (body: string, id = sid) => {
+      const headers = { authorization: `Bearer ${accessToken}`, 'content-type': 'application/json' }
+      return routes.renameSession(new Request('http://localhost/', { method: 'PATCH', headers, body }), id)
+    }
+    return { rename, read: async () => (await tokens.sessions.get(sid))?.data }
+  }
+
+  test.each(['x', '', '{"label":"a","label":"b"}', '{"label":"a","__proto__":1}', '"a"', '['.repeat(500)])(
+    'does not come from the body %j',
+    async (body) => {
+      const { rename, read } = await open({ label: 'phone' })
+      expect(await outcome(await rename(body))).toEqual([400, 'REQUEST_INVALID'])
+      expect(await read()).toEqual({ label: 'phone' })
+    },
+  )
+
+  test('is refused if the data has no room for it', async () => {
+    const { rename, read } = await open({ note: 'x'.repeat(2000) })
+    expect(await outcome(await rename(`{"label":"${'y'.repeat(100)}"}`))).toEqual([400, 'REQUEST_INVALID'])
+    expect((await rename('{"label":"y"}')).status).toBe(204)
+    expect(await read()).toMatchObject({ label: 'y' })
+  })
+
+  test('needs an id', async () => {
+    const { rename } = await open()
+    expect(await outcome(await rename('{"label":"a"}', ''))).toEqual([404, 'SESSION_NOT_FOUND'])
+    await expect(rename('{"label":"a"}', 5 as never)).rejects.toThrow(TypeError)
+  })
+})
+
 describe('a route that an application mounts itself', () => {
   const { routes } = createRoutes(COOKIES, { path: '/deep/auth' })
 

@@ -11,6 +11,7 @@ export type TokenClientErrorCode =
   | 'SESSION_LIMIT_REACHED'
   | 'SESSION_NOT_FOUND'
   | 'SOCKET_NOT_OPEN'
+  | 'STORAGE_FAILED'
   | 'UNAVAILABLE'
   | (string & {})
 

@@ -6,6 +6,7 @@ export type {
   ProofDelivery,
   TokenClientOptions,
   TokenProof,
+  TokenStorage,
 } from './options.js'
 export type { TokenSocket, TokenSocketData, TokenSocketEvents } from './socket-types.js'
 export { createTokenClient } from './token-client.js'

@@ -17,12 +17,23 @@ export interface TokenClientOptions {
   readonly readCookie?: (name: string) => string | null
   /** `dpop()` of `@tokenlib/client/dpop` binds sessions to a key of this browser. */
   readonly proof?: TokenProof
+  /** Where an app keeps the refresh token, so that a restart does not log its user out; for `bearer` only. */
+  readonly storage?: TokenStorage
   /** Used instead of the global `fetch`. */
   readonly fetch?: FetchFunction
   /** Used instead of the global `WebSocket`. */
   readonly WebSocket?: SocketConstructor
   /** Used instead of `Date.now`, and of the global timers if it has a `scheduler`; for tests. */
   readonly clock?: ClientClock
+}
+
+/** Where an app keeps its refresh token, such as the Keychain or `expo-secure-store`. */
+export interface TokenStorage {
+  /** The value of the last `write`, or `null`. */
+  read(): Promise<string | null>
+  /** Resolves once the value survives a crash. */
+  write(value: string): Promise<void>
+  remove(): Promise<void>
 }
 
 /** The time in epoch milliseconds; `createVirtualClock` of `tokenlib/testing` returns one that also has timers. */
@@ -78,7 +89,7 @@ export interface PageChannel {
 /** The globals of this runtime. */
 export const globals: PageGlobals = globalThis as unknown as PageGlobals
 
-type Optional = 'WebSocket' | 'proof' | 'readCookie'
+type Optional = 'WebSocket' | 'proof' | 'readCookie' | 'storage'
 
 /** Options that were checked, with what was left out. */
 export type ParsedOptions = Required<Omit<TokenClientOptions, Optional>> &
@@ -86,9 +97,12 @@ export type ParsedOptions = Required<Omit<TokenClientOptions, Optional>> &
 
 /** Checks the options, and adds what was left out. */
 export function parseOptions(options: TokenClientOptions): ParsedOptions {
-  const parsed = addDefaults(options, {
+  const { storage, ...others } = options
+  const isStored = 'storage' in options
+  const parsed = addDefaults(others, {
     path: '/auth',
-    transport: globals.location ? 'cookies' : 'bearer',
+    // Expo gives apps a `location` too.
+    transport: globals.location && !isStored ? 'cookies' : 'bearer',
     origins: [],
     csrfCookie: 'csrf_access_token',
     csrfHeader: 'X-CSRF-TOKEN',
@@ -101,8 +115,12 @@ export function parseOptions(options: TokenClientOptions): ParsedOptions {
     clock: () => Date.now(),
   }) as ParsedOptions
   assertOption('transport', ['cookies', 'bearer'].includes(parsed.transport))
+  // The browser keeps cookies itself, and the key of a proof would be lost.
+  const maySupport = isStorage(storage) && parsed.transport === 'bearer' && !parsed.proof
+  assertOption('storage', !isStored || maySupport)
   return {
     ...parsed,
+    ...(storage && { storage }),
     timers: parsed.clock.scheduler ?? globalThis,
     origins: parsed.origins.map((origin) => new URL(origin).origin),
   }
@@ -120,6 +138,11 @@ export function addDefaults(options: object, defaults: Readonly<Record<string, u
 /** Throws `TypeError` for an option that is unknown or invalid. */
 export function assertOption(name: string, isValid: unknown): void {
   if (!isValid) throw new TypeError(`Invalid ${name}`)
+}
+
+function isStorage(value: unknown): boolean {
+  const members = Object(value) as Record<string, unknown>
+  return ['read', 'write', 'remove'].every((name) => typeof members[name] === 'function')
 }
 
 function readPageCookie(name: string): string | null {

@@ -62,6 +62,14 @@ export async function unlessSuperseded<Value>(
   return null
 }
 
+/** Tells of each outage once: `start` gets that of a refresh too. A storage that fails is none. */
+export function tellOnce(tell: (error: TokenClientError) => void): (error: TokenClientError) => void {
+  let told: TokenClientError | undefined
+  return (error) => {
+    if (error !== told && error.code !== 'STORAGE_FAILED') tell((told = error))
+  }
+}
+
 /** Asks until the server has answered; `tell` gets every failure. Rejects with the reason of `signal`. */
 export async function untilAvailable<Value>(
   timers: ClientTimers,

@@ -1,5 +1,6 @@
 import { CALL_TIMEOUT_MS, SAFE_METHOD } from './limits.js'
 import { type ClientTimers, globals } from './options.js'
+import { createAbortError } from './responses.js'
 
 /** Makes a call whose signal aborts when it takes too long. */
 export async function inTime<Value>(
@@ -7,7 +8,7 @@ export async function inTime<Value>(
   run: (signal: AbortSignal) => Promise<Value>,
 ): Promise<Value> {
   const controller = new AbortController()
-  const abort = (): void => controller.abort(new DOMException('', 'TimeoutError'))
+  const abort = (): void => controller.abort(createAbortError('TimeoutError'))
   const timer = timers.setTimeout(abort, CALL_TIMEOUT_MS)
   // In Node, a process that has nothing else to do may end.
   ;(timer as { unref?(): void }).unref?.()

@@ -8,9 +8,16 @@ export function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSigna
   return new Promise((resolve, reject) => {
     // First: nobody else may handle its rejection.
     promise.then(resolve, reject)
-    signal.throwIfAborted()
-    signal.addEventListener('abort', () => reject(signal.reason))
+    // React Native's signals have neither `throwIfAborted` nor a reason.
+    const abort = (): void => reject(signal.reason ?? createAbortError('AbortError'))
+    if (signal.aborted) abort()
+    signal.addEventListener('abort', abort)
   })
+}
+
+/** The reason of an abort. React Native has no `DOMException`. */
+export function createAbortError(name: 'AbortError' | 'TimeoutError'): Error {
+  return Object.assign(new Error(name), { name })
 }
 
 /** The JSON of an answer; an empty object if it has none. */

@@ -1,11 +1,12 @@
 import { isRefusal, parseAnswer, TokenClientError, toUnavailable } from './errors.js'
-import { addDefaults, assertOption, globals, parseOptions } from './options.js'
-import type { TokenClientOptions } from './options.js'
+import { addDefaults, assertOption, globals, parseOptions, type TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
-import { deliver as deliverAnew, unlessSuperseded, untilAvailable } from './outages.js'
+import { deliver as deliverAnew, tellOnce, unlessSuperseded, untilAvailable } from './outages.js'
 import { authorize, createRouteRequest, inTime } from './requests.js'
+import { type CallRoute, createSessionList } from './session-list.js'
 import { type Change, joinTabs } from './tabs.js'
+import { createKeeper } from './token-keeper.js'
 import { createConnector, createSocket } from './token-socket.js'
 import type { TokenAnswer, TokenClient, TokenClientEvents, TokenSession } from './types.js'
 import { readRefusal, unlessAborted } from './responses.js'
@@ -15,13 +16,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   options: TokenClientOptions = {},
 ): TokenClient<Claims> {
   type Session = TokenSession<Claims>
-  type Answer = TokenAnswer<Claims>
 
   const settings = parseOptions(options)
-  const { clock: now, timers } = settings
+  const { clock: now, storage, timers } = settings
   const { location } = globals
   const isBearer = settings.transport === 'bearer'
   const [on, emit] = createListeners<TokenClientEvents<Claims>>()
+  const keeper = createKeeper(storage, timers, (error) => emit('storageFailed', error))
 
   // `null` after a log-out, when nothing is refreshed; `undefined` as long as the server was not asked.
   let session: Session | null | undefined
@@ -49,8 +50,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   // `null` for no cookie, which is no session; `undefined` where nobody can tell.
   const readCsrf = (): string | null | undefined =>
     isBearer || !settings.csrfCookie ? undefined : settings.readCookie?.(settings.csrfCookie)
-  const canRefresh = (): unknown => session !== null && (isBearer ? refreshToken : readCsrf() !== null)
-  const isExpired = (): unknown => session && now() >= expiresAt && canRefresh()
+  const canRefresh = (): unknown =>
+    session !== null && (isBearer ? storage || refreshToken : readCsrf() !== null)
+  const isExpired = (): unknown => (session ? now() >= expiresAt : storage) && canRefresh()
   const isKnown = (other: Session): boolean => session === undefined || session?.id === other.id
 
   const hold = (next: Session, name?: Change): void => {
@@ -80,7 +82,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     end()
   }
 
-  const accept = (answer: Answer, given: Change): Session => {
+  const accept = (answer: TokenAnswer<Claims>, given: Change): Session => {
     const { session: next } = answer
     const name = isKnown(next) ? given : 'loggedIn'
     ;({ accessToken, tokenType, refreshToken = refreshToken } = answer)
@@ -129,20 +131,26 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return deliverAnew(first, { ...settings, isSafe, mayRepeat, authorize: addCredentials, mayGoOn })
   }
 
-  // A request to a session route; anything but the `expected` member, or 204 without one, rejects. The routes never
-  // redirect, and nothing must follow. With a body it has the refresh token, and a 401 is final.
-  const call = (method: string, route: string, expected?: keyof Answer, body?: object): Promise<Answer> =>
+  // The routes never redirect, and nothing must follow. For a POST with a body, a 401 is final.
+  const call: CallRoute<Claims> = (method, route, expected, body, token) =>
     inTime(timers, async (signal) => {
       const request = createRouteRequest(toRoute(route), method, !isBearer, signal, body)
       const action = `${method} ${request.url}`
       try {
-        const isSafe = route === 'refresh'
-        const sending = body ? deliver(request, isSafe, () => refreshToken) : send(request)
-        return await parseAnswer<Answer>(action, await sending, expected)
+        const [isSafe, isFinal] = [route === 'refresh', body && method === 'POST']
+        const sending = isFinal ? deliver(request, isSafe, () => token ?? refreshToken) : send(request)
+        return await parseAnswer<TokenAnswer<Claims>>(action, await sending, expected)
       } catch (cause) {
         throw toUnavailable(action, cause)
       }
     })
+
+  const sendLogout = (token?: string) => call('POST', 'logout', undefined, {}, token)
+
+  const forget = (): Promise<void> => {
+    endEverywhere()
+    return keeper.forget()
+  }
 
   // The cookies of one answer must not overwrite those of a later call.
   const callAfter = <Value>(others: readonly unknown[], work: () => Promise<Value>): Promise<Value> => {
@@ -151,11 +159,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return result
   }
 
-  // Once for each error: `start` gets that of a refresh too.
-  let told: TokenClientError | undefined
-  const tellOffline = (error: TokenClientError): void => {
-    if (error !== told) emit('offline', (told = error))
-  }
+  const tellOffline = tellOnce((error) => emit('offline', error))
 
   const refreshOnce = async (): Promise<void> => {
     const started = epoch
@@ -165,7 +169,8 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
     const isNeeded = (): boolean => epoch === started && refreshes === known
     try {
-      const answer = await unlessSuperseded(timers, () => call('POST', 'refresh', 'session', {}), isNeeded)
+      const renew = (token?: string) => call('POST', 'refresh', 'session', {}, token)
+      const answer = await unlessSuperseded(timers, () => keeper.renew(renew), isNeeded)
       // Whoever has logged out or in meanwhile must not get the old session back.
       if (answer && epoch === started) accept(answer, 'refreshed')
     } catch (error) {
@@ -184,7 +189,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     if (headers.has('authorization') || !isAllowed(new URL(url))) return settings.fetch(first)
     const started = epoch
     // A page that is being left has no time to wait. An outage is told when the request is refused.
-    if (isExpired() && !keepalive) await unlessAborted(refresh(), signal).catch(() => {})
+    if (isExpired() && !keepalive) {
+      const renewed = unlessAborted(refresh(), signal)
+      await (session ? renewed.catch(() => {}) : renewed)
+    }
     if (isReplaced() || (session && epoch !== started)) {
       throw new TokenClientError('SESSION_CHANGED', `${method} ${url}`)
     }
@@ -215,6 +223,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     // The one call that does not rely on what this tab knows: a log-out may not have reached the server.
     isReplaced()
     session ??= undefined
+    if (storage && !accessToken) return refresh().then(() => session ?? null)
     if (!canRefresh() && !accessToken) return null
     const started = epoch
     const csrf = readCsrf()
@@ -232,13 +241,11 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     fetch: send,
     session: ask,
     start(given = {}) {
-      const { signal } = addDefaults(given, { signal: new AbortController().signal }) as {
-        signal: AbortSignal
-      }
+      const signals = addDefaults(given, { signal: new AbortController().signal })
       const started = epoch
       // Somebody may log in or out during a pause.
       const askOnce = async (): Promise<Session | null> => (epoch === started ? ask() : (session ?? null))
-      return untilAvailable(timers, askOnce, tellOffline, signal)
+      return untilAvailable(timers, askOnce, tellOffline, (signals as { signal: AbortSignal }).signal)
     },
     logIn: (credentials, given = {}) =>
       (entering = callAfter([changing, refreshing], async () => {
@@ -246,12 +253,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         const body = { ...credentials, ...given, transport: settings.transport }
         const answer = await call('POST', 'login', 'session', body)
         if (readCsrf() === null) throw new TokenClientError('COOKIES_MISSING', COOKIES_MISSING)
+        await keeper.enter(answer, sendLogout)
         return accept(answer, 'loggedIn')
       })),
     stepUp: (credentials) =>
       callAfter([changing, refreshing], async () => {
         const started = epoch
-        const answer = await call('POST', 'step-up', 'session', credentials)
+        const answer = await keeper.renew((token) => call('POST', 'step-up', 'session', credentials, token))
         if (epoch !== started) throw new TokenClientError('SESSION_CHANGED', 'stepUp')
         return accept(answer, 'refreshed')
       }),
@@ -263,21 +271,13 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         session = null
         sessionCsrf ??= readCsrf()
         try {
-          await call('POST', 'logout', undefined, {})
+          await keeper.leave(sendLogout)
         } finally {
           // Unless another tab has logged in meanwhile.
           if (epoch === started) endEverywhere(null, ended)
         }
       }),
-    logOutEverywhere: () => call('POST', 'logout-everywhere').then(() => endEverywhere()),
-    sessions: () => call('GET', 'sessions', 'sessions'),
-    async endSession(id) {
-      // Paths without an id are other routes.
-      assertOption('id', /[^.]/.test(id))
-      await call('DELETE', `sessions/${encodeURIComponent(id)}`)
-      if (id === session?.id) endEverywhere()
-    },
-    endOtherSessions: async () => (await call('DELETE', 'sessions', 'ended')).ended as number,
+    ...createSessionList(call, (id) => id === session?.id, forget),
     socket(address, protocols = []) {
       const url = toUrl(String(address).replace(/^ws(?=s?:)/, 'http'))
       assertOption('origins', isAllowed(url))

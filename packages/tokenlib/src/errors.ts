@@ -180,6 +180,17 @@ export class SessionMismatchError extends TokenError {
   }
 }
 
+/** The data of a session cannot be kept: it is not JSON, does not satisfy the schema, or is too large. */
+export class SessionDataError extends TypeError {
+  override readonly name = 'SessionDataError'
+  readonly code: 'SESSION_DATA_INVALID' | 'SESSION_DATA_TOO_LARGE'
+
+  constructor(code: SessionDataError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
 /** The user has as many sessions as `maxSessions` allows, and the login does not end others. */
 export class SessionLimitError extends TokenError {
   override readonly name = 'SessionLimitError'

@@ -1,0 +1,139 @@
+import type { TokenClientError } from './errors.js'
+import type { TokenStorage } from './options.js'
+
+/** Sends a refresh token to a route; without one, that in memory or in a cookie. */
+export type SendToken<Answer> = (token?: string) => Promise<Answer>
+
+/** What a route may answer with. */
+export interface TokenHolder {
+  readonly refreshToken?: string
+}
+
+/** Knows the refresh token that comes next, and keeps it. */
+export interface TokenKeeper {
+  /** Sends the newest refresh token, and keeps the next one before anybody uses it. */
+  renew<Answer extends TokenHolder>(send: SendToken<Answer>): Promise<Answer>
+  /** Keeps the token of a login, or ends that session. */
+  enter(answer: TokenHolder, revoke: SendToken<unknown>): Promise<void>
+  /** Forgets the token, and then ends its session. */
+  leave(revoke: SendToken<unknown>): Promise<void>
+  /** Forgets the token of a session that has ended. */
+  forget(): Promise<void>
+}
+
+/** What the client lends to this part. Imports would split what every page loads into more chunks. */
+export interface ClientParts {
+  /** The value of a promise, or a rejection when it takes too long. */
+  readonly limit: <Value>(work: Promise<Value>) => Promise<Value>
+  readonly createError: (code: string, action: string, more?: object) => TokenClientError
+  readonly isRefusal: (error: unknown) => boolean
+  readonly tell: (error: TokenClientError) => void
+}
+
+/**
+ * Refusals of a refresh after which a stored token is good for nothing. All others may come from a server with a wrong key
+ * or clock, and a token that was deleted for them would be lost.
+ */
+const ENDS_SESSION = /^(TOKEN_(MISSING|INVALID|EXPIRED|REVOKED)|REFRESH_TOKEN_REUSED|SUBJECT_NOT_FOUND)$/
+
+/** How often another process may have logged in while this one refreshed. */
+const MAX_ATTEMPTS = 3
+
+/** RFC 7515 §3.1: three parts of base64url. */
+const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/
+
+/**
+ * Keeps the refresh token in the storage of an app, and nowhere else: what is not stored is never used. A token is used up
+ * only when its successor is used, so the stored one is always good, whatever became of a response or a write.
+ */
+export function createStoredKeeper(
+  storage: TokenStorage,
+  { limit, createError, isRefusal, tell }: ClientParts,
+): TokenKeeper {
+  // One after the other: a write that comes late must not replace a newer one.
+  let last: Promise<unknown> = Promise.resolve()
+  const use = async <Value>(action: string, work: () => Promise<Value>): Promise<Value> => {
+    const result = last.then(work)
+    last = result.catch(() => {})
+    try {
+      return await limit(result)
+    } catch (cause) {
+      const error = createError('STORAGE_FAILED', `storage.${action}`, { cause })
+      tell(error)
+      throw error
+    }
+  }
+
+  const read = async (): Promise<string | null> => {
+    const value: unknown = await storage.read()
+    if (value === null) return null
+    if (typeof value === 'string' && TOKEN.test(value)) return value
+    throw new TypeError('It is neither a token nor null')
+  }
+
+  // If this fails, the token that was sent stays stored, and the next refresh gets another successor. Another process of the
+  // app may have stored a newer one while this one was suspended.
+  const replace = (sent: string, next: string): Promise<void> =>
+    use('write', async () => {
+      if ((await read()) === sent) await storage.write(next)
+    }).catch(() => {})
+
+  // Resolves to `false` if another process has stored a new one.
+  const drop = (sent: string): Promise<boolean> =>
+    use('remove', async () => {
+      const stored = await read()
+      if (stored !== null && stored !== sent) return false
+      await storage.remove()
+      return true
+    }).catch(() => true)
+
+  return {
+    async renew(send) {
+      for (let attempt = 1; ; attempt++) {
+        const sent = await use('read', read)
+        // Another process of the app has logged out, or nobody has logged in.
+        if (sent === null) throw createError('TOKEN_MISSING', 'storage', { status: 401 })
+        try {
+          const answer = await send(sent)
+          if (answer.refreshToken) await replace(sent, answer.refreshToken)
+          return answer
+        } catch (cause) {
+          if (!isRefusal(cause)) throw cause
+          const { code } = cause as TokenClientError
+          // Like an outage, which ends when the server is put right.
+          if (!ENDS_SESSION.test(code)) throw createError('UNAVAILABLE', code, { cause })
+          if ((await drop(sent)) || attempt === MAX_ATTEMPTS) throw cause
+        }
+      }
+    },
+    async enter({ refreshToken }, revoke) {
+      if (!refreshToken) throw createError('ANSWER_INVALID', 'no refreshToken')
+      try {
+        await use('write', () => storage.write(refreshToken))
+      } catch (error) {
+        // After a restart, nobody could end it.
+        await revoke(refreshToken).catch(() => {})
+        throw error
+      }
+    },
+    async leave(revoke) {
+      let sent: string | null = null
+      let failure: Error | undefined
+      // First: a logout works without a connection.
+      await use('remove', async () => {
+        try {
+          sent = await read()
+        } finally {
+          await storage.remove()
+        }
+      }).catch((error: Error) => (failure = error))
+      try {
+        if (sent !== null) await revoke(sent)
+      } catch (error) {
+        if (!ENDS_SESSION.test((error as TokenClientError).code)) failure ??= error as Error
+      }
+      if (failure) throw failure
+    },
+    forget: () => use('remove', () => storage.remove()),
+  }
+}

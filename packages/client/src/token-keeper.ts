@@ -1,0 +1,38 @@
+import { isRefusal, TokenClientError } from './errors.js'
+import type { ClientTimers, TokenStorage } from './options.js'
+import { inTime } from './requests.js'
+import { unlessAborted } from './responses.js'
+import type { ClientParts, TokenKeeper } from './stored-tokens.js'
+
+const nothing = async (): Promise<void> => {}
+
+/** Creates a keeper; the part that uses a storage is loaded only where there is one. */
+export function createKeeper(
+  storage: TokenStorage | undefined,
+  timers: ClientTimers,
+  tell: (error: TokenClientError) => void,
+): TokenKeeper {
+  // The browser keeps its cookies, and the client what it has in memory.
+  if (!storage)
+    return {
+      renew: (send) => send(),
+      enter: nothing,
+      leave: (revoke) => revoke().then(nothing),
+      forget: nothing,
+    }
+  const parts: ClientParts = {
+    limit: (work) => inTime(timers, (signal) => unlessAborted(work, signal)),
+    createError: (...facts) => new TokenClientError(...facts),
+    isRefusal,
+    tell,
+  }
+  let loading: Promise<TokenKeeper> | undefined
+  const load = (): Promise<TokenKeeper> =>
+    (loading ??= import('./stored-tokens.js').then((part) => part.createStoredKeeper(storage, parts)))
+  return {
+    renew: async (send) => (await load()).renew(send),
+    enter: async (answer, revoke) => (await load()).enter(answer, revoke),
+    leave: async (revoke) => (await load()).leave(revoke),
+    forget: async () => (await load()).forget(),
+  }
+}
