@@ -80,7 +80,6 @@ export const NAVIGATION = [
       { text: 'Logout from outside', page: 'security-events' },
       { text: 'Tokens of other issuers', page: 'issuers' },
       { text: 'Log in elsewhere', page: 'recipes/log-in-elsewhere' },
-      { text: 'better-auth', page: 'recipes/better-auth' },
     ],
   },
   {

@@ -51,7 +51,6 @@ const EXCEPTIONS: Readonly<Record<string, readonly string[]>> = {
   // Its own parts, which most pages do not need.
   'packages/client/src/token-keeper.ts': ["import('./stored-tokens.js')"],
   'packages/issuers/src/keys/fetch-json.ts': ['globalThis.fetch(url.href, request)'],
-  // The configured endpoint of an issuer of opaque tokens.
   'packages/issuers/src/opaque-tokens/endpoint.ts': ['globalThis.fetch(url.href, request)'],
   'packages/issuers/src/keys/network-address.ts': [
     // Addresses only: nothing of it opens a connection.
