@@ -13,6 +13,7 @@ const PAGES = {
   'tokenlib/durable-objects': 'docs/stores/durable-objects.md',
   'tokenlib/kit': 'docs/extending.md',
   'tokenlib/memory': 'docs/stores/memory.md',
+  'tokenlib/mysql': 'docs/stores/mysql.md',
   'tokenlib/postgres': 'docs/stores/postgres.md',
   'tokenlib/redis': 'docs/stores/redis.md',
   'tokenlib/replica': 'docs/stores/replica.md',

@@ -6,7 +6,7 @@ import { toRetryDelay } from '../store-parts.js'
 /** What a statement may be given. Numbers travel as text: `mysql2` would send them as floating point. */
 export type Value = string | Buffer | null
 
-/** A statement, with the options that keep those of the application's pool from changing what its answer looks like. */
+/** A statement, with options that override the pool's, so that every answer has the same shape. */
 export interface MysqlStatement {
   sql: string
   rowsAsArray: true
