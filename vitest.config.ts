@@ -21,13 +21,13 @@ const nest11 = [{ find: /^@nestjs\/(.+)$/, replacement: path('test/nest-11/node_
 // The path of a test file says which project runs it: a folder, or the ending of its name. All others are unit tests.
 const INTEGRATION = [
   'test/{adapters,browser}/**/*.test.ts',
-  'test/stores/{postgres,redis,sqlite}*.test.ts',
+  'test/stores/{mysql,postgres,redis,sqlite}*.test.ts',
   'test/**/*.integration.test.ts',
 ]
 // The integration tests of `npm test`: each store with one client, two frameworks, the build, a browser and a few seeds
 // of the simulation.
 const SMOKE = [
-  'test/stores/{postgres,redis,sqlite}.test.ts',
+  'test/stores/{mysql,postgres,redis,sqlite}.test.ts',
   'test/adapters/nest.test.ts',
   'test/application/{built,fastify}.integration.test.ts',
   'test/browser/example-page.test.ts',

@@ -1,5 +1,5 @@
 // What replicas and sessions cost a private Redis, PostgreSQL and NATS, and what follows for 10 to 10,000 processes: writes
-// results/scale.json and the tables of docs/scale.md. Linux only.
+// results/scale.json, results/scale.md and the tables of docs/scale.md. Linux only.
 // npm run build && node benchmarks/scale.js [--quick] [--simulate] [--report]
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -7,11 +7,12 @@ import { describeSetting, describeMachine } from './results.js'
 import { measureCosts } from './scale/measure-costs.js'
 import { measureLog } from './scale/measure-log.js'
 import { LOAD, MODES } from './scale/model.js'
-import { toScalePage } from './scale/report.js'
+import { toScaleFigures, toScalePage } from './scale/report.js'
 import { simulate } from './scale/simulate.js'
 
 const PAGE = new URL('../docs/scale.md', import.meta.url)
 const RESULTS = new URL('results/scale.json', import.meta.url)
+const FIGURES = new URL('results/scale.md', import.meta.url)
 const { revocationsPerSecond } = LOAD
 const AMOUNTS = { entries: 1_000_000, sessions: 20_000, calls: 20_000, seconds: 20 }
 const FEW = { entries: 20_000, sessions: 1000, calls: 1000, seconds: 3 }
@@ -22,7 +23,7 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     // Simulates again, with the costs of the last run.
     simulate: { type: 'boolean', default: false },
-    // Writes the page again, from the last run.
+    // Writes both again, from the last run.
     report: { type: 'boolean', default: false },
   },
 })
@@ -39,7 +40,8 @@ if (!values.report) {
   writeFileSync(RESULTS, `${JSON.stringify({ setting, costs, simulated }, null, 2)}\n`)
 }
 writeFileSync(PAGE, toScalePage(readFileSync(PAGE, 'utf8'), readResults()))
-console.log('Written: docs/scale.md')
+writeFileSync(FIGURES, toScaleFigures(readResults()))
+console.log('Written: docs/scale.md and benchmarks/results/scale.md')
 
 async function measureAll() {
   const amounts = { ...(values.quick ? FEW : AMOUNTS), log: console.log }

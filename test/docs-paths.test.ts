@@ -102,7 +102,7 @@ test('the first line that installs the package warns of its name, and installs a
   const { version } = JSON.parse(read('package.json')) as { version: string }
   for (const document of documents) {
     const text = read(document)
-    const at = text.search(/(?:npm (?:install|i|add)|pnpm add|yarn add|bun add|deno add) [^\n]*tokenlib/)
+    const at = text.search(/(?:npm (?:install|i|add)|pnpm add|yarn add|bun add|deno add) [^\n&]*tokenlib/)
     if (at === -1) continue
     expect([document, text.slice(at).split('\n', 1)[0]]).toEqual([
       document,

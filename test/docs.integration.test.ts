@@ -1,15 +1,11 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { CONFIG_TABLE } from '../packages/tokenlib/src/config/config-table.js'
-import {
-  describeWithNats,
-  describeWithPostgres,
-  describeWithRedis,
-} from './helpers/servers/describe-with-servers.js'
+import { describeWithPostgres, describeWithRedis } from './helpers/servers/describe-with-servers.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 execFileSync(process.execPath, [join(root, 'tools/docs/extract-docs.js')])
@@ -23,9 +19,10 @@ describe('every example in the documentation does what it says', () => {
   // These need a server: pages, and tabs of pages.
   const names = list(modules, '.ts')
   const redis = names.filter((name) => /(?:stores\/(?:managed-)?|\.)redis\.ts$/.test(name))
-  const postgres = names.filter((name) => /(?:stores\/(?:postgres|sql-clients\..+)|\.postgresql)\.ts$/.test(name))
-  const nats = names.filter((name) => name === 'recipes/feed-over-a-log.ts')
-  const served = new Set([...redis, ...postgres, ...nats])
+  const postgres = names.filter((name) =>
+    /(?:stores\/(?:postgres|sql-clients\..+)|\.postgresql)\.ts$/.test(name),
+  )
+  const served = new Set([...redis, ...postgres])
   const others = names.filter((name) => !served.has(name))
 
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-docs-'))
@@ -39,16 +36,6 @@ describe('every example in the documentation does what it says', () => {
     test.each(redis)('%s', async (name) => {
       vi.stubEnv('REDIS_URL', url)
       await run(name)
-    })
-  })
-
-  describeWithNats('on NATS', (natsUrl) => {
-    describeWithRedis('and Redis', (redisUrl) => {
-      test.each(nats)('%s', async (name) => {
-        vi.stubEnv('NATS_URL', natsUrl)
-        vi.stubEnv('REDIS_URL', redisUrl)
-        await run(name)
-      })
     })
   })
 
@@ -73,6 +60,12 @@ test('every relative link leads to a file and a heading', () => {
       .map((link) => `${document}: ${link}`),
   )
   expect(broken).toEqual([])
+})
+
+test('the figures of docs/how-it-is-tested.md are those that the tools recorded', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['tools/docs/tested.js', '--check'], { cwd: root })
+  expect(String(stderr)).toBe('')
+  expect(status).toBe(0)
 })
 
 test('docs/configuration.md lists every field with its default', () => {

@@ -23,7 +23,11 @@ const ARGUMENTS: Record<string, unknown[]> = {
   ClaimsValidationError: [[]],
   InsufficientScopeError: [[], []],
   SessionLimitError: [5],
+  SessionDataError: ['SESSION_DATA_INVALID', 'data must be an object'],
 }
+
+// What the application did wrong, not a request.
+const OTHERS = ['ConfigurationError', 'SessionDataError']
 
 test.each(classes.filter(([name]) => name !== 'TokenError'))(
   '%s has a name, a code, and no status that a framework would answer with by itself',
@@ -33,8 +37,8 @@ test.each(classes.filter(([name]) => name !== 'TokenError'))(
     expect((error as { code?: unknown }).code).toMatch(/^[A-Z_]+$/)
     for (const member of ['status', 'statusCode', 'expose', 'headers', 'getResponse', 'toResponse'])
       expect(member in error, member).toBe(false)
-    expect(isTokenError(error)).toBe(name !== 'ConfigurationError')
-    expect(error instanceof TokenError).toBe(name !== 'ConfigurationError')
+    expect(isTokenError(error)).toBe(!OTHERS.includes(name))
+    expect(error instanceof TokenError).toBe(!OTHERS.includes(name))
     expect(isOutage(error)).toBe(isTokenError(error) && toErrorResponse(error).status === 503)
   },
 )
@@ -71,6 +75,7 @@ test('the hierarchy is the documented one', () => {
     RevocationUnavailableError: 'TokenError',
     KeysUnavailableError: 'TokenError',
     SubjectNotFoundError: 'TokenError',
+    SessionDataError: 'TypeError',
     ConfigurationError: 'Error',
   })
 })

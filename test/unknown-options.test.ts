@@ -25,6 +25,7 @@ import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
+  introspect,
   type IssuerOptions,
   type LegacyIssuerOptions,
   trustIssuer,
@@ -45,6 +46,7 @@ import {
 } from '../packages/tokenlib/src/stores/durable-objects.js'
 import { createSqliteStore } from '../packages/tokenlib/src/stores/sqlite.js'
 import { createTestTokens } from '../packages/tokenlib/src/testing/test-tokens.js'
+import { opaqueOptions } from './helpers/introspection.js'
 import { SECRET, withBearer } from './helpers/manager.js'
 import { naming } from './helpers/naming.js'
 import { createRevocable } from './helpers/revocable.js'
@@ -88,6 +90,12 @@ const CALLS: readonly (readonly [
     'key',
     'keys',
     (given) => createKeys({ keys: [], ...(given as object) }),
+  ],
+  [
+    'issuer https://opaque.example',
+    'cacheSecs',
+    'cacheSeconds',
+    (given) => introspect({ ...opaqueOptions(), ...(given as object) }),
   ],
   ['createAccessToken', 'expiresin', 'expiresIn', (given) => tokens.createAccessToken(uid, given)],
   ['createAccessToken', 'iss', 'issuer', (given) => tokens.createAccessToken(uid, given)],

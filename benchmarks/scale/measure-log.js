@@ -11,7 +11,7 @@ const ROUNDS = 5
 const READERS = 100
 
 /**
- * Measures what readers of a log cost a private NATS server, as docs/recipes/feed-over-a-log.md uses it: a read asks for
+ * Measures what readers of a log cost a private NATS server, as examples/extending/log-store.ts uses it: a read asks for
  * the last record, and records arrive as they are written. Figures as in `Costs`; an entry is a record.
  *
  * @param {{ calls: number, log: (line: string) => void }} options

@@ -30,11 +30,29 @@ const DAYS = [1, 20]
  * @param {ScaleResults} results
  */
 export function toScalePage(page, results) {
-  const parts = { limits: toLimits(results), load: toLoad(results), costs: toCosts(results) }
+  const parts = { limits: toLimits(results), memory: toMemoryTable(results) }
   return Object.entries(parts).reduce(
     (text, [name, part]) => replacePart(text, `<!-- ${name}: generated -->`, `<!-- /${name} -->`, part),
     page,
   )
+}
+
+/**
+ * The other figures of a run: what it costs, and what was measured.
+ *
+ * @param {ScaleResults} results
+ */
+export function toScaleFigures(results) {
+  const { processes, revocationsPerSecond, sessions } = LOAD
+  return `${[
+    '# What replicas and sessions cost',
+    'Written by `node benchmarks/scale.js`. [How large can it get?](../../docs/scale.md) explains the figures.',
+    `## With ${processes[0]} to ${toCount(processes.at(-1))} processes`,
+    `The load on each process and on the server, with ${toCount(sessions)} live sessions and ${revocationsPerSecond} revocations per second. CPU above one core is calculated.`,
+    toLoad(results),
+    '## Measured',
+    toCosts(results),
+  ].join('\n\n')}\n`
 }
 
 // Nobody is woken by a log.
@@ -59,7 +77,7 @@ function toLoad(results) {
       .filter((engine) => isUsed(engine, mode))
       .map((engine) => toBlock(results, engine, mode)),
   )
-  return [...blocks, toMassTable(results), toMemoryTable(results), describeRefreshes(results)].join('\n\n')
+  return [...blocks, toMassTable(results), describeRefreshes(results)].join('\n\n')
 }
 
 function toBlock({ costs, simulated }, engine, mode) {

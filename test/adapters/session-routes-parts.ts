@@ -13,6 +13,7 @@ const DIFFERS = new Set([
   'no page of another origin can log its visitor in',
   'the sessions of the user come newest first, a page at a time',
   'one of the sessions can be ended; if it is the own one, the cookies go',
+  'a session is named by its user, and the rest of its data stays',
 ])
 
 /** Runs the parts of the contract of session routes in which frameworks differ: methods, paths, bodies, cookies, statuses. */

@@ -10,7 +10,7 @@ import {
   toRefreshes,
   toServerCosts,
 } from '../../benchmarks/scale/model.js'
-import { type ScaleResults, toScalePage } from '../../benchmarks/scale/report.js'
+import { type ScaleResults, toScaleFigures, toScalePage } from '../../benchmarks/scale/report.js'
 import { simulate } from '../../benchmarks/scale/simulate.js'
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
@@ -97,9 +97,10 @@ describe('the page', () => {
 
   test('has the figures of the last run, word for word', () => {
     expect(toScalePage(page, results)).toBe(page)
+    expect(toScaleFigures(results)).toBe(read('benchmarks/results/scale.md'))
   })
 
-  test.each(['limits', 'load', 'costs'])('needs a place for the %s', (part) => {
+  test.each(['limits', 'memory'])('needs a place for the %s', (part) => {
     expect(() => toScalePage(page.replace(`<!-- ${part}: generated -->`, ''), results)).toThrow(part)
   })
 

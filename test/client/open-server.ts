@@ -18,7 +18,7 @@ import { createCookieJar } from '../helpers/cookie-jar.js'
 import { createRevocable } from '../helpers/revocable.js'
 
 /** What a route answers instead of its own answer, which `next` gives; `null` drops the connection. */
-type Answer = (request: Request, next: () => Promise<Response>) => Response | null | Promise<Response>
+type Answer = (request: Request, next: () => Promise<Response>) => Response | null | Promise<Response | null>
 
 /** An application with session routes and one protected route, on a real server. */
 export async function openServer(config: TokenConfigOptions = {}) {

@@ -16,6 +16,7 @@ import {
   ClaimsValidationError,
   CsrfError,
   FreshTokenRequiredError,
+  InvalidProofError,
   MissingCsrfTokenError,
   ProofRequiredError,
   RefreshTokenRequiredError,
@@ -55,6 +56,8 @@ const ERRORS: readonly Case[] = [
     401,
     'invalid_token',
   ],
+  // RFC 8705 §3: without DPoP, the proof is a client certificate.
+  ['InvalidProofError', new InvalidProofError('Wrong certificate'), 'PROOF_INVALID', 401, 'invalid_token'],
   ['ProofRequiredError', new ProofRequiredError(), 'PROOF_REQUIRED', 401, 'invalid_token'],
   ['RevokedTokenError', new RevokedTokenError({}, {}), 'TOKEN_REVOKED', 401, 'invalid_token'],
   ['SubjectNotFoundError', new SubjectNotFoundError(), 'SUBJECT_NOT_FOUND', 401, 'invalid_token'],

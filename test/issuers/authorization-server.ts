@@ -11,6 +11,9 @@ export const WEB_CLIENT = 'web'
 
 /** The client that gets tokens for itself. */
 export const SERVICE_CLIENT = 'service'
+
+/** The API itself, which asks about tokens with HTTP Basic. */
+export const API_CLIENT = 'api'
 /** The secret of every client. */
 export const CLIENT_SECRET = 'a-secret-of-a-client-of-the-authorization-server'
 const REDIRECT_URI = 'https://app.example/callback'
@@ -31,6 +34,8 @@ export function createSigningKey(kid: string, alg: 'ES256' | 'RS256' = 'ES256'):
 export interface LoggedIn {
   readonly accessToken: string
   readonly idToken: string
+  /** `null` unless the server issues one. */
+  readonly refreshToken: string | null
   /** Ends the session at the server, which tells the clients of it. */
   logOut(): Promise<void>
 }
@@ -132,6 +137,14 @@ function createConfiguration(
     clients: [
       {
         ...common,
+        client_id: API_CLIENT,
+        token_endpoint_auth_method: 'client_secret_basic',
+        grant_types: [],
+        response_types: [],
+        redirect_uris: [],
+      },
+      {
+        ...common,
         client_id: SERVICE_CLIENT,
         grant_types: ['client_credentials'],
         response_types: [],
@@ -140,7 +153,7 @@ function createConfiguration(
       {
         ...common,
         client_id: WEB_CLIENT,
-        grant_types: ['authorization_code'],
+        grant_types: ['authorization_code', 'refresh_token'],
         redirect_uris: [REDIRECT_URI],
         ...(backchannelLogoutUri === undefined
           ? {}
@@ -222,6 +235,7 @@ async function logIn(issuer: string, user: string): Promise<LoggedIn> {
   return {
     accessToken: tokens['access_token'] as string,
     idToken,
+    refreshToken: (tokens['refresh_token'] as string | undefined) ?? null,
     async logOut() {
       const page = await (await send(`/session/end?id_token_hint=${idToken}`)).text()
       const xsrf = /name="xsrf" value="(\w+)"/.exec(page)?.[1] ?? ''

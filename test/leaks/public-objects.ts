@@ -25,6 +25,7 @@ import {
   createIntrospectionRoute,
   createMetadataRoutes,
   createRevocationRoute,
+  introspect,
   trustLegacyIssuer,
 } from '../../packages/issuers/src/index.js'
 import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
@@ -143,6 +144,14 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       ],
       clientCredentials: [client],
       trustIssuer: [issuer],
+      introspect: [
+        introspect({
+          issuer: 'https://opaque.example',
+          endpoint: 'https://opaque.example/introspect',
+          authentication: { method: 'client_secret_post', clientId: 'api', clientSecret: SECRET },
+          allowAnyAudience: true,
+        }),
+      ],
       trustLegacyIssuer: [
         trustLegacyIssuer({
           issuer: 'before',

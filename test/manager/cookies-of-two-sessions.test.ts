@@ -168,6 +168,13 @@ describe('a refresh', () => {
     expect(await outcomeOf(tokens.sessions.refresh(request))).toBe('ok')
   })
 
+  test('with the token in a header is not compared with a cookie', async () => {
+    const { tokens, ada, mallory } = await openTwo()
+    const bearer = { headers: { authorization: `Bearer ${ada.refreshToken}` } }
+    const request = send(mallory.accessToken, [], bearer)
+    expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('ok')
+  })
+
   test('the session route answers 401, and sets and deletes no cookie', async () => {
     const { tokens, ada, mallory } = await openTwo()
     const routes = createSessionRoutes(tokens, { logIn: () => ({ uid: 'ada' }) })

@@ -273,6 +273,7 @@ test('the type of token that a route needs is that of the first dependency that 
   const { tokens } = createManager()
   expect(requiredTokenType([])).toBe('access')
   expect(requiredTokenType([() => 1])).toBe('access')
+  expect(requiredTokenType([tokens.require({ scopes: ['a'] })])).toBe('access')
   expect(requiredTokenType([() => 1, tokens.refreshTokenRequired, tokens.accessTokenRequired])).toBe(
     'refresh',
   )

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createRecentTokens } from '../../packages/tokenlib/src/requests/verified-tokens.js'
+import { createRecentTokens } from '../../packages/tokenlib/src/requests/recent-tokens.js'
 
 // Like tokens, these differ at the end, but not in the last character.
 const toToken = (key: number): string => `header.payload.${String(key).padStart(4, '0')}A`

@@ -304,6 +304,7 @@ describe('challenges', () => {
     expect(wrong.headers.get('www-authenticate')).toMatch(
       /^DPoP realm="api", error="invalid_dpop_proof", error_description="[^"]+", algs="ES256 /,
     )
+    expect(wrong.headers.has('dpop-nonce')).toBe(false)
     const bearer = await answer(tokens, withBearer(accessToken))
     expect(bearer.headers.get('www-authenticate')).toMatch(/^DPoP realm="api", error="invalid_token", /)
 

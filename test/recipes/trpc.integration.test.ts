@@ -58,7 +58,7 @@ afterAll(() => server.close())
 
 test('the client of tRPC calls procedures with the fetch of @tokenlib/client, and reads the code of a rejection', async () => {
   const session = createTokenClient({ path: `${origin}/auth` })
-  const send = (input: string | URL | Request, init?: object) => session.fetch(input, init as RequestInit)
+  const send = (input: string | URL | Request, init?: object) => session.fetch(input, init)
   const links = [httpBatchLink({ url: `${origin}/trpc`, fetch: send })]
   const client = createTRPCClient<AnyTRPCRouter>({ links }) as unknown as Record<string, Procedure>
   const codeOf = async (call: Promise<unknown> | undefined): Promise<unknown> => {

@@ -29,6 +29,7 @@ function connect(parts: Partial<RevocationStore> = {}) {
       retentionMs: 0,
       idleMs: HOUR,
       graceMs: 0,
+      dataSchema: null,
       random: systemRandom,
       clients: createClientReader(undefined),
       emit: (_name, create) => void unavailable.push((create() as { operation: string }).operation),

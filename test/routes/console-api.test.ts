@@ -32,7 +32,23 @@ describe('sessions', () => {
       ip: '192.0.2.26',
       userAgent: 'Test/1',
       device: 'Test',
+      label: null,
+      data: null,
     })
+  })
+
+  test('are shown with their label and their data', async () => {
+    const { tokens, get } = openConsole()
+    for (const data of [{ label: "Ada's phone" }, { label: 'Work', tenant: 'north' }, { tenant: 'south' }]) {
+      await tokens.sessions.open({ uid: data.label ?? 'none' }, { data })
+      const { sessions } = (await (
+        await get(`/api/sessions?user=${encodeURIComponent(data.label ?? 'none')}`)
+      ).json()) as {
+        sessions: { label: string | null; data: object | null }[]
+      }
+      const { label = null, ...rest } = data
+      expect(sessions).toMatchObject([{ label, data: 'tenant' in data ? rest : null }])
+    }
   })
 
   test('of exactly one page have no next one', async () => {

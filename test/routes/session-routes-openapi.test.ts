@@ -136,6 +136,14 @@ describe('the description of the session routes', () => {
     ])
       await send(route)
 
+    const rename = `PATCH sessions/${pair.session.id}`
+    await send(rename, { token, body: { label: "Ada's phone" } })
+    await send(rename, { token, body: { label: 5 } })
+    await send(rename, { token, body: large })
+    await send(rename, { token, body: '', headers: { 'content-type': 'text/plain' } })
+    await send(rename, { headers: { cookie }, body: { label: 'x' } })
+    await send('PATCH sessions/unknown', { token, body: { label: 'x' } })
+
     await send('GET session', { token })
     await send('GET sessions', { token })
     await send('GET sessions', { token, query: '?limit=0' })
@@ -156,6 +164,7 @@ describe('the description of the session routes', () => {
       await send(route, { token: route === 'POST refresh' ? pair.refreshToken : token })
     }
     await send('POST step-up', { ...refresh, body })
+    await send(rename, { token, body: { label: 'x' } })
     outage.isOn = false
 
     const other = await logIn('carl')

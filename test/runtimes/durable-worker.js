@@ -29,6 +29,7 @@ const kind = {
   },
   isShared: true,
   limitsSessions: true,
+  keepsData: true,
   spends: true,
   wipe: (place) => env.STORE.get(env.STORE.idFromName(place)).fetch('https://wipe.test/'),
 }

@@ -24,6 +24,7 @@ const CLIENTS = {
         isShared: false,
         checksSynchronously: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
       },
       runner,
@@ -113,6 +114,7 @@ function declareSqlite(name, openDatabase, runner) {
       isShared: true,
       checksSynchronously: true,
       limitsSessions: true,
+      keepsData: true,
       spends: true,
       isReplicable: true,
       async wipe(place) {
@@ -143,6 +145,7 @@ function declareRedis(name, client, run, close, runner) {
       open: (namespace, clock) => createRedisStore(client, { namespace, clock }),
       isShared: true,
       limitsSessions: true,
+      keepsData: true,
       spends: true,
       isReplicable: true,
       wipe,
@@ -162,6 +165,7 @@ async function declarePostgres(name, client, query, end, runner) {
         createPostgresStore(client, { namespace, clock, onWarning: () => undefined }),
       isShared: true,
       limitsSessions: true,
+      keepsData: true,
       spends: true,
       isReplicable: true,
       async wipe(place) {

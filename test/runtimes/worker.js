@@ -23,6 +23,7 @@ async function runContract() {
       isShared: false,
       checksSynchronously: true,
       limitsSessions: true,
+      keepsData: true,
       spends: true,
     },
     runner,

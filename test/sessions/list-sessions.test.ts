@@ -30,6 +30,7 @@ test('sessions are listed with what their requests told, newest first, and only 
       expiresAt: at(10 + 20 * 86_400),
       ip: '192.0.2.2',
       userAgent: 'Desk',
+      data: null,
     },
     {
       id: phoneSid,
@@ -40,6 +41,7 @@ test('sessions are listed with what their requests told, newest first, and only 
       expiresAt: at(20 * 86_400),
       ip: '192.0.2.1',
       userAgent: 'Phone 2',
+      data: null,
     },
   ])
   await tokens.logout(await tokens.verify(desk.accessToken))

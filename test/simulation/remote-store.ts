@@ -64,6 +64,7 @@ export function createRemoteStore(server: StoreServer, link: Link, isFull: () =>
     present: (sid, token, rules) => write((store) => of(store).present(sid, token, rules)),
     list: (user, options) => read((store) => of(store).list(user, options)),
     get: (sid, rules) => read((store) => of(store).get(sid, rules)),
+    writeData: (sid, data, before) => write((store) => of(store).writeData(sid, data, before)),
   }
 
   return defineStore<RevocationStore>({

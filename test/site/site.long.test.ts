@@ -131,8 +131,8 @@ describeWithChromium('the site in a browser', (browser) => {
           await page.getByRole('searchbox').fill('')
           await results.first().waitFor({ state: 'detached' })
           await page.getByRole('searchbox').fill(question)
-          const link = (await results.first().getAttribute('href')) ?? ''
-          found.push([question, link.replace(/^.*?\/|\.html.*$/g, '')])
+          const { href } = new URL((await results.first().getAttribute('href')) ?? '', page.url())
+          found.push([question, href.slice(served.url.length).replace(/\.html.*$/, '')])
         }
       })
       expect(found).toEqual(QUESTIONS)

@@ -50,6 +50,7 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
         open: () => Promise.reject(new Error('Opened in workerd')),
         isShared: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
         wipe: async () => {},
         count: async () => 0,

@@ -10,6 +10,8 @@ import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
 import { createFolder } from './sqlite-fixture.js'
 
+const FOREVER = Number.MAX_SAFE_INTEGER
+
 /** A store whose data can be marked as that of a later release. */
 interface MarkedStore {
   /** A store on the same data, as a process that starts makes it. */
@@ -86,5 +88,22 @@ describe('versions of the tables in SQLite', () => {
         return (row as { readonly version: number }).version
       },
     }
+  })
+
+  test('tables of version 1 that keep no data of sessions get a column for it', async () => {
+    const database = folder.open('without-data.db')
+    const before = createSqliteStore(database)
+    await before.prepare({ longestLifetime: 1000 })
+    const session = { user: 'ada', expiresAt: FOREVER, until: FOREVER, ip: null, userAgent: null }
+    const { sid } = await before.sessions!.open({ ...session, nonce: 'AAAAAAAAAAAAAA' })
+    database.exec('ALTER TABLE tokenlib_sessions DROP COLUMN data')
+
+    const stores = [folder.open('without-data.db'), folder.open('without-data.db')].map((handle) =>
+      createSqliteStore(handle),
+    )
+    await Promise.all(stores.map((store) => store.prepare({ longestLifetime: 1000 })))
+    expect(await stores[0]!.sessions!.get(sid, { idleMs: FOREVER })).toMatchObject({ data: null })
+    expect(await stores[0]!.sessions!.writeData!(sid, '{}', null)).toBe(true)
+    expect(await stores[1]!.sessions!.get(sid, { idleMs: FOREVER })).toMatchObject({ data: '{}' })
   })
 })

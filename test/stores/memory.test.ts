@@ -16,6 +16,7 @@ storeContract(
     isShared: false,
     checksSynchronously: true,
     limitsSessions: true,
+    keepsData: true,
     spends: true,
     isReplicable: true,
     async count(place) {

@@ -54,6 +54,7 @@ export function describePostgres(
           }),
         isShared: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
         isReplicable: connection.canWatch ?? true,
         async wipe(place) {

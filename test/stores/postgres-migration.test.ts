@@ -109,6 +109,25 @@ describeWithPostgres('the tables of the PostgreSQL store', (url) => {
     expect(rows).toEqual([{ version: 1 }])
   })
 
+  test('of version 1 that keep no data of sessions are refused until they are migrated', async () => {
+    const before = createPostgresStore(pool, { prefix })
+    await before.migrate()
+    await before.prepare(NEEDS)
+    const session = { user: 'ada', expiresAt: FOREVER, until: FOREVER, ip: null, userAgent: null }
+    const { sid } = await before.sessions!.open({ ...session, nonce: 'AAAAAAAAAAAAAA' })
+    await pool.query(`alter table ${prefix}sessions drop column data`)
+    const store = createPostgresStore(pool, { prefix })
+    await expect(store.prepare(NEEDS)).rejects.toMatchObject({
+      ...WRONG,
+      message: expect.stringMatching(/column data.*migrate\(\).*migrationSql\(\)/) as string,
+    })
+    await Promise.all([store.migrate(), store.migrate(), before.migrate()])
+    await store.prepare(NEEDS)
+    expect(await store.sessions!.get(sid, { idleMs: FOREVER })).toMatchObject({ data: null })
+    expect(await store.sessions!.writeData!(sid, '{}', null)).toBe(true)
+    expect(await before.sessions!.get(sid, { idleMs: FOREVER })).toMatchObject({ data: '{}' })
+  })
+
   // Any other index that begins with the namespace would be taken where there are no statistics.
   test('have no index but the primary keys that begins with the namespace', async () => {
     await pool.query(migrationSql({ prefix }))

@@ -29,6 +29,7 @@ export function describeRedis(
         open: (namespace, clock) => createRedisStore(connection.client, { namespace, clock }),
         isShared: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
         isReplicable: true,
         wipe: async (namespace) => void (await connection.wipe(namespace)),

@@ -87,8 +87,10 @@ describeWithRedis('a rotation in Redis', (url) => {
     )
     for (const [at, one] of cases.entries()) one.sid = toTimedId(NOW, String(at).padStart(14, '0'))
     const { ip, userAgent } = FIRST_CLIENT
+    // Rows without data are shorter.
+    const dataOf = (at: number): string | null => (at % 2 === 0 ? null : '{"a":1}')
     await writeRows(
-      cases.map(({ sid, place: { generation, lastUsedAt, current, previous, movedAt } }) => [
+      cases.map(({ sid, place: { generation, lastUsedAt, current, previous, movedAt } }, at) => [
         sid,
         [
           'ada',
@@ -103,6 +105,7 @@ describeWithRedis('a rotation in Redis', (url) => {
           current,
           previous ?? false,
           movedAt,
+          ...[dataOf(at)].filter((data) => data !== null),
         ],
       ]),
     )
@@ -111,13 +114,13 @@ describeWithRedis('a rotation in Redis', (url) => {
     const found = await Promise.all(cases.map(({ sid }) => find(sid)))
 
     const outcomes = new Set<string>()
-    const expected = cases.map(({ sid, token, place }) => {
+    const expected = cases.map(({ sid, token, place }, at) => {
       const decision = decideRotation({ ...place, until: END, isRevoked: false }, token, RULES, NOW)
       const written = 'place' in decision ? decision.place : null
       outcomes.add(`${decision.outcome}${written === null ? '' : ', written'}`)
       const before = { ...place, ...FIRST_CLIENT, expiresAt: END }
       const ip = decision.outcome === 'advance' ? SECOND_CLIENT.ip : FIRST_CLIENT.ip
-      const after = { ...before, sid, user: 'ada', startedAt: NOW - HOUR, ...written, ip }
+      const after = { ...before, sid, user: 'ada', startedAt: NOW - HOUR, ...written, ip, data: dataOf(at) }
       return [toRotation(decision, before, NOW), decision.outcome === 'reuse' ? null : after]
     })
     expect(cases.map((_, at) => [answers[at], found[at]])).toEqual(expected)
@@ -191,7 +194,7 @@ describeWithRedis('a rotation in Redis', (url) => {
       movedAt: 0,
       lastUsedAt: NOW,
     }
-    const session = { sid, user: 'ada', startedAt: NOW, expiresAt: FOREVER, ...NO_CLIENT }
+    const session = { sid, user: 'ada', startedAt: NOW, expiresAt: FOREVER, ...NO_CLIENT, data: null }
     expect(await find(sid)).toEqual({ ...session, ...adopted })
     now += GRACE
     expect((await rotate(sid, ahead, NO_CLIENT)).outcome).toBe('advanced')

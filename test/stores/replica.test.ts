@@ -32,6 +32,7 @@ storeContract(
     isShared: false,
     checksSynchronously: true,
     limitsSessions: true,
+    keepsData: true,
     spends: true,
     isReplicable: true,
   },

@@ -14,6 +14,7 @@ for (const [name, openDatabase] of Object.entries(CLIENTS)) {
       isShared: true,
       checksSynchronously: true,
       limitsSessions: true,
+      keepsData: true,
       spends: true,
       isReplicable: true,
       async wipe(place) {

@@ -260,7 +260,7 @@ async function startDoctor() {
 }
 
 async function showReport(page) {
-  await page.getByText('What each means').waitFor()
+  await page.getByText('Guide: ').waitFor()
 }
 
 async function newestOf(tokens) {

@@ -10,7 +10,7 @@ const PAGES = {
   tokenlib: 'docs/getting-started.md',
   '@tokenlib/client/dpop': 'docs/client.md',
   '@tokenlib/contracts': 'docs/extending.md',
-  'tokenlib/durable-objects': 'docs/stores/durable-objects.md',
+  'tokenlib/durable-objects': 'docs/workers.md',
   'tokenlib/kit': 'docs/extending.md',
   'tokenlib/memory': 'docs/stores/index.md',
   'tokenlib/postgres': 'docs/stores/postgres.md',

@@ -45,52 +45,38 @@ const TITLES = {
   workerd: 'workerd',
 }
 
-const SECTIONS = {
-  smoke: 'Smoke test',
-  store: 'Stores',
-  application: 'Applications',
-  guide: 'Guides',
-}
+// What works where; guides are applications of their own, and pass or fail with `node tools/runtimes`.
+const GROUPS = ['smoke', 'store', 'application']
 
-/** The tables of docs/runtimes.md. */
+/** The table of docs/runtimes.md. */
 export function toTables({ date, versions, cells }) {
   const runtimes = Object.keys(versions)
   const found = runtimes.map((name) => `${TITLES[name]} ${versions[name]}`).join(', ')
-  const parts = [`The last recorded run was on ${date}, with ${found}.`]
-  for (const [group, title] of Object.entries(SECTIONS)) {
-    const names = [...new Set(cells.filter((cell) => cell.group === group).map(({ name }) => name))]
-    if (names.length === 0) continue
-    const rows = names.map((name) => [
+  const shown = cells.filter(({ group }) => GROUPS.includes(group))
+  const names = GROUPS.flatMap((group) =>
+    Array.from(new Set(shown.filter((cell) => cell.group === group).map(({ name }) => name)), (name) => ({
+      group,
       name,
-      ...runtimes.map((runtime) =>
-        toMark(cells.find((cell) => cell.group === group && cell.name === name && cell.runtime === runtime)),
-      ),
-    ])
-    parts.push(`### ${title}`, toTable(['', ...runtimes.map((name) => TITLES[name])], rows))
-  }
-  parts.push('### Not offered', listMissing(cells))
-  return parts.join('\n\n')
+    })),
+  )
+  const rows = names.map(({ group, name }) => [
+    name,
+    ...runtimes.map((runtime) =>
+      toMark(shown.find((cell) => cell.group === group && cell.name === name && cell.runtime === runtime)),
+    ),
+  ])
+  return [
+    `The last recorded run was on ${date}, with ${found}.`,
+    toTable(['', ...runtimes.map((name) => TITLES[name])], rows),
+  ].join('\n\n')
 }
 
 function toMark(cell) {
   if (cell === undefined) return ''
-  if (cell.outcome === 'not offered') return 'not offered'
+  if (cell.outcome === 'not offered') return '–'
   if (cell.outcome === 'fails')
     return `**fails** (${cell.failures.length} of ${cell.steps + cell.failures.length})`
-  return `works (${cell.steps})`
-}
-
-function listMissing(cells) {
-  const reasons = new Map()
-  const add = (what, reason, runtime) => {
-    const key = `${what}: ${reason}`
-    reasons.set(key, (reasons.get(key) ?? new Set()).add(TITLES[runtime]))
-  }
-  for (const { name, runtime, outcome, reason, notOffered = [] } of cells) {
-    if (outcome === 'not offered') add(name, reason, runtime)
-    for (const { step, reason: why } of notOffered) add(step, why, runtime)
-  }
-  return [...reasons].map(([key, names]) => `- ${key} (${[...names].join(', ')})`).join('\n')
+  return '✓'
 }
 
 const PAGE = join(root, 'docs/runtimes.md')
@@ -100,20 +86,13 @@ export function toPage(page, results) {
   return replaceTables(page, 'node tools/runtimes', toTables(results))
 }
 
-/** The page with the table of `node tools/consumers`. */
+/** The page with the list of `node tools/consumers`. */
 export function toConsumersPage(page, consumers) {
-  const rows = consumers.map(({ name, description, node, works, date }) => [
-    `[${name}](../test/consumers/${name})`,
-    description,
-    TITLES[node],
-    works ? 'works' : '**fails**',
-    date,
-  ])
-  return replaceTables(
-    page,
-    'node tools/consumers',
-    toTable(['Project', 'What it is', 'Runs on', 'Result', 'Last run'], rows),
-  )
+  const items = consumers.map(({ name, node, works, date }) => {
+    const result = works ? '' : ', **fails**'
+    return `[${name}](../test/consumers/${name}) (${TITLES[node]}, ${date}${result})`
+  })
+  return replaceTables(page, 'node tools/consumers', `${items.join(', ')}.`)
 }
 
 function replaceTables(page, command, text) {
@@ -121,12 +100,12 @@ function replaceTables(page, command, text) {
   return replacePart(page, start, end, text)
 }
 
-/** Records a full run, and writes its tables into docs/runtimes.md. */
+/** Records a full run, and writes its table into docs/runtimes.md. */
 export function writeRuntimes(results) {
   record('test/runtimes/results.json', results, toPage)
 }
 
-/** Records the last runs of consumers, and writes their table into docs/runtimes.md. */
+/** Records the last runs of consumers, and writes their list into docs/runtimes.md. */
 export function writeConsumers(results) {
   record('test/consumers/results.json', results, toConsumersPage)
 }

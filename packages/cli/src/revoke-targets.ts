@@ -172,9 +172,9 @@ function describeExpiry(exp: number): string {
 function describeSession(session: SessionInfo | null): string {
   if (session === null)
     return 'The store knows no live session of this id; the revocation is kept all the same.'
-  const { sub, createdAt, lastUsedAt, ip, userAgent } = session
+  const { sub, createdAt, lastUsedAt, ip, userAgent, data } = session
   const now = systemClock()
-  const from = [ip, userAgent].filter((part) => part !== null).join(', ')
+  const from = [ip, data?.label ?? userAgent].filter((part) => part !== null).join(', ')
   return (
     `It is one of ${sub === null ? 'a user whose id is kept as a digest' : `user "${sub}"`}, ` +
     `began ${toRelative(createdAt.getTime(), now)} and was last used ${toRelative(lastUsedAt.getTime(), now)}` +

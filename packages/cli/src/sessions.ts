@@ -46,7 +46,7 @@ The user is the uid that the application gives to sessions.open, which is the su
   },
 }
 
-const HEADINGS = ['session', 'started', 'last used', 'expires', 'address', 'user agent'] as const
+const HEADINGS = ['session', 'started', 'last used', 'expires', 'address', 'device'] as const
 
 function writeTable({ terminal }: CommandCall, user: string, page: readonly SessionInfo[]): void {
   if (page.length === 0) {
@@ -55,13 +55,13 @@ function writeTable({ terminal }: CommandCall, user: string, page: readonly Sess
   }
   const now = systemClock()
   // Escaped before they are measured.
-  const rows = page.map(({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }) => [
+  const rows = page.map(({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent, data }) => [
     toPrintable(id),
     toIsoTime(createdAt.getTime()),
     toRelative(lastUsedAt.getTime(), now),
     expiresAt === null ? 'never' : toRelative(expiresAt.getTime(), now),
     toPrintable(ip ?? '-'),
-    toPrintable(userAgent ?? '-'),
+    toPrintable(data?.label ?? userAgent ?? '-'),
   ])
   const widths = HEADINGS.map((heading, at) =>
     Math.max(heading.length, ...rows.map((row) => row[at]?.length ?? 0)),

@@ -2,8 +2,8 @@ import { assertOption } from './options.js'
 import type { TokenAnswer, TokenClient } from './types.js'
 
 /**
- * Calls a session route; rejects unless the answer has the `expected` member, or is a 204 where none is expected. With a
- * body, the request has the refresh token `token`, or the one in memory.
+ * Calls a session route; rejects unless the answer has the `expected` member, or is a 204 where none is expected. A `POST`
+ * with a body has the refresh token `token`, or the one in memory.
  */
 export type CallRoute<Claims> = (
   method: string,
@@ -13,7 +13,7 @@ export type CallRoute<Claims> = (
   token?: string,
 ) => Promise<TokenAnswer<Claims>>
 
-type ListMember = 'endOtherSessions' | 'endSession' | 'logOutEverywhere' | 'sessions'
+type ListMember = 'endOtherSessions' | 'endSession' | 'logOutEverywhere' | 'renameSession' | 'sessions'
 
 /** What a client can do with all sessions of its user; `end` forgets its own. */
 export function createSessionList<Claims>(
@@ -25,11 +25,18 @@ export function createSessionList<Claims>(
     logOutEverywhere: () => call('POST', 'logout-everywhere').then(end),
     sessions: () => call('GET', 'sessions', 'sessions'),
     async endSession(id) {
-      // Paths without an id are other routes.
-      assertOption('id', /[^.]/.test(id))
-      await call('DELETE', `sessions/${encodeURIComponent(id)}`)
+      await call('DELETE', toRoute(id))
       if (isOwn(id)) await end()
+    },
+    async renameSession(id, label) {
+      await call('PATCH', toRoute(id), undefined, { label })
     },
     endOtherSessions: async () => (await call('DELETE', 'sessions', 'ended')).ended as number,
   }
+}
+
+function toRoute(id: string): string {
+  // Paths without an id are other routes.
+  assertOption('id', /[^.]/.test(id))
+  return `sessions/${encodeURIComponent(id)}`
 }

@@ -66,7 +66,8 @@ export function createStoredKeeper(
 
   const read = async (): Promise<string | null> => {
     const value: unknown = await storage.read()
-    if (value === null || (typeof value === 'string' && TOKEN.test(value))) return value
+    if (value === null) return null
+    if (typeof value === 'string' && TOKEN.test(value)) return value
     throw new TypeError('It is neither a token nor null')
   }
 

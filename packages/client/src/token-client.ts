@@ -131,14 +131,14 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return deliverAnew(first, { ...settings, isSafe, mayRepeat, authorize: addCredentials, mayGoOn })
   }
 
-  // The routes never redirect, and nothing must follow. With a body, a 401 is final.
+  // The routes never redirect, and nothing must follow. For a POST with a body, a 401 is final.
   const call: CallRoute<Claims> = (method, route, expected, body, token) =>
     inTime(timers, async (signal) => {
       const request = createRouteRequest(toRoute(route), method, !isBearer, signal, body)
       const action = `${method} ${request.url}`
       try {
-        const isSafe = route === 'refresh'
-        const sending = body ? deliver(request, isSafe, () => token ?? refreshToken) : send(request)
+        const [isSafe, isFinal] = [route === 'refresh', body && method === 'POST']
+        const sending = isFinal ? deliver(request, isSafe, () => token ?? refreshToken) : send(request)
         return await parseAnswer<TokenAnswer<Claims>>(action, await sending, expected)
       } catch (cause) {
         throw toUnavailable(action, cause)

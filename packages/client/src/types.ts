@@ -52,6 +52,8 @@ export interface ListedSession {
   readonly expiresAt: string | null
   readonly ip: string | null
   readonly userAgent: string | null
+  /** What the application keeps with the session, and the name of its device; `null` for nothing. */
+  readonly data: ({ readonly label?: string } & Readonly<Record<string, unknown>>) | null
   /** Whether it is the session of this client. */
   readonly isCurrent: boolean
 }
@@ -83,6 +85,8 @@ export interface TokenClient<Claims = Record<string, unknown>> {
   session(): Promise<TokenSession<Claims> | null>
   /** The sessions of the user; the first part of the list. */
   sessions(): Promise<SessionPage>
+  /** Names the device of one of the user's sessions: 1 to 100 characters, or `null` to remove the name. */
+  renameSession(id: string, label: string | null): Promise<void>
   /** Ends one of the sessions of the user. */
   endSession(id: string): Promise<void>
   /** Ends all of the user's sessions except this one; resolves to how many it ended. */

@@ -1,10 +1,13 @@
-import type { RevokeOptions, SessionInfo, TokenManager } from 'tokenlib'
+import type { AnyClaims, JsonClaims, RevokeOptions, SessionInfo, TokenManager } from 'tokenlib'
 import { MAX_NOTE_LENGTH, readTimedId, RefusedRequest, toMediaType, toRequestView } from 'tokenlib/kit'
 import { isVisible } from './access.js'
 import { toDevice } from './user-agent.js'
 
 /** What the console uses of a manager. */
-export type ConsoleTokens = Pick<TokenManager, 'config' | 'health' | 'keys' | 'on' | 'revoke' | 'sessions'>
+export type ConsoleTokens = Pick<
+  TokenManager<JsonClaims, AnyClaims, unknown, object>,
+  'config' | 'health' | 'keys' | 'on' | 'revoke' | 'sessions'
+>
 
 const PAGE_SIZE = 25
 
@@ -116,7 +119,10 @@ function invalid(message: string): RefusedRequest {
   return new RefusedRequest(400, 'REQUEST_INVALID', message)
 }
 
-function toJson({ id, createdAt, lastUsedAt, expiresAt, ip, userAgent }: SessionInfo): object {
+function toJson(session: SessionInfo<object>): object {
+  const { id, createdAt, lastUsedAt, expiresAt, ip, userAgent } = session
+  const { label = null, ...data } = session.data ?? {}
   const device = userAgent === null ? null : toDevice(userAgent)
-  return { id, createdAt, lastUsedAt, expiresAt, ip, userAgent, device }
+  const members = Object.keys(data).length === 0 ? null : data
+  return { id, createdAt, lastUsedAt, expiresAt, ip, userAgent, device, label, data: members }
 }

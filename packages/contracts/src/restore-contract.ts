@@ -5,8 +5,8 @@ import type { RevocationStore } from 'tokenlib'
 import { entry } from './feed-contract.js'
 import { HOUR, rotateFirst, session, type StoreTests } from './store-fixture.js'
 
-/** What a store promises to a replica that gives back what it lost, and waits to be woken. */
-export function restoreContract({ test, isShared }: StoreTests): void {
+/** What a store promises to a replica that gives back what it lost. */
+export function restoreContract({ test }: StoreTests): void {
   test('entries are restored as they are, and the feed shows them', async ({ store, now }) => {
     const { next } = await store.feed(null, { waitMs: 0 })
     const given: Revocation[] = [
@@ -52,7 +52,10 @@ export function restoreContract({ test, isShared }: StoreTests): void {
     equal(await store.sessions.get(sid, { idleMs: FOREVER }), null)
     deepEqual(await rotateFirst(store.sessions, sid), { outcome: 'ended' })
   })
+}
 
+/** What a store promises to a replica that waits to be woken. */
+export function watchContract({ test, isShared }: StoreTests): void {
   test('whoever watches is called after a revocation, until it stops', async ({ store, another, now }) => {
     const other = isShared ? await another() : store
     const calls: true[] = []
@@ -65,6 +68,11 @@ export function restoreContract({ test, isShared }: StoreTests): void {
     }
     stop()
   })
+}
+
+/** A store that cannot wake anybody says so. */
+export function noWatchContract({ test }: StoreTests): void {
+  test('nobody can watch', async ({ store }) => equal('watch' in store, false))
 }
 
 /** What it promises when its data is lost. */

@@ -14,6 +14,7 @@ import {
   type StoreTests,
   testOneSession,
   testSessions,
+  withoutData,
 } from './store-fixture.js'
 
 /** What a store promises of sessions from their start to their end. */
@@ -133,13 +134,13 @@ export function sessionContract(tests: StoreTests): void {
       ...toFirstPlace(startedAt),
       ...client,
     }
-    deepEqual(await sessions.get(sid, RULES), found)
+    deepEqual(withoutData(await sessions.get(sid, RULES)), found)
     advance(60_000)
-    deepEqual(await sessions.get(sid, { idleMs: 60_000 }), found)
+    deepEqual(withoutData(await sessions.get(sid, { idleMs: 60_000 })), found)
     advance(1)
     equal(await sessions.get(sid, { idleMs: 60_000 }), null)
     await rotateFirst(sessions, sid)
-    deepEqual(await sessions.get(sid, { idleMs: 60_000 }), {
+    deepEqual(withoutData(await sessions.get(sid, { idleMs: 60_000 })), {
       ...found,
       current: firstToken(sid).id,
       previous: ROOT,
@@ -181,7 +182,7 @@ export function sessionContract(tests: StoreTests): void {
     fixture.advance(1000)
     await sessions.rotate(second.sid, childOf(token, fixture.now()), NO_GRACE)
     const started = fixture.now() - 3000
-    deepEqual(await sessions.list('ada', LIST), [
+    deepEqual((await sessions.list('ada', LIST)).map(withoutData), [
       {
         sid: second.sid,
         user: 'ada',

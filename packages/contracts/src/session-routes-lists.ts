@@ -7,6 +7,7 @@ interface SessionPage {
     readonly id: string
     readonly isCurrent: boolean
     readonly createdAt: string
+    readonly data: { readonly label?: string } | null
   }[]
   readonly next: string | null
 }
@@ -83,6 +84,70 @@ export function sessionListCases({ test }: SessionCases): void {
       ok(refusals.includes(status), `${id}: ${status}`)
     }
     equal((await browser.send('GET session')).status, 200)
+  })
+
+  test('a session is named by its user, and the rest of its data stays', async ({ user, openBrowser }) => {
+    const [browser, other, victim] = [openBrowser(), openBrowser(), openBrowser()]
+    const { session: own } = await browser.logIn(user, { device: "Ada's phone" })
+    const { session } = await other.logIn(user)
+    const { session: foreign } = await victim.logIn(`${user}-other`)
+    const name = (id: string, label: unknown, more = {}): Promise<Response> =>
+      browser.send(`PATCH sessions/${id}`, { body: { label }, ...more })
+    const read = async (): Promise<Record<string, unknown>> => {
+      const { sessions } = (await (await browser.send('GET sessions')).json()) as SessionPage
+      return Object.fromEntries(sessions.map(({ id, data }) => [id, data]))
+    }
+    deepEqual(await read(), { [own.id]: { label: "Ada's phone", tenant: 'north' }, [session.id]: null })
+    for (const label of ['Work 💻', 'x'.repeat(100)]) {
+      const response = await name(own.id, label)
+      deepEqual([response.status, await response.text()], [204, ''])
+      equal((await name(session.id, label)).status, 204)
+      deepEqual(await read(), { [own.id]: { label, tenant: 'north' }, [session.id]: { label } })
+    }
+    for (const id of [own.id, session.id]) equal((await name(id, null)).status, 204)
+    const after = { [own.id]: { tenant: 'north' }, [session.id]: null }
+    deepEqual(await read(), after)
+
+    for (const label of [
+      undefined,
+      5,
+      true,
+      {},
+      [],
+      '',
+      ' ',
+      'x'.repeat(101),
+      'a\0b',
+      '\u001b[2J',
+      '\ud800',
+    ]) {
+      await assertRefused(await name(own.id, label), 400, 'REQUEST_INVALID')
+    }
+    for (const body of [
+      {},
+      { label: 'a', tenant: 'south' },
+      { tenant: 'south' },
+      [],
+      'x',
+      '{"label":"a","label":"b"}',
+    ]) {
+      await assertRefused(await browser.send(`PATCH sessions/${own.id}`, { body }), 400, 'REQUEST_INVALID')
+    }
+    const text = { body: '{"label":"a"}', headers: { 'content-type': 'text/plain' } }
+    await assertRefused(await browser.send(`PATCH sessions/${own.id}`, text), 415, 'MEDIA_TYPE_UNSUPPORTED')
+    await assertRefused(await name(own.id, 'a', { csrf: null }), 401, 'CSRF_MISSING')
+    await assertRefused(await name(own.id, 'a', { csrf: 'x' }), 401, 'CSRF_MISMATCH')
+    await assertRefused(
+      await openBrowser().send(`PATCH sessions/${own.id}`, { body: { label: 'a' } }),
+      401,
+      'TOKEN_MISSING',
+    )
+    for (const id of [foreign.id, 'x', 'AZt22qgA5nHACQzu3oa8Gg']) {
+      await assertRefused(await name(id, 'a'), 404, 'SESSION_NOT_FOUND')
+    }
+    deepEqual(await read(), after)
+    await other.send('POST logout')
+    await assertRefused(await name(session.id, 'a'), 404, 'SESSION_NOT_FOUND')
   })
 
   test('all other sessions can be ended, and the own one stays', async ({ user, openBrowser }) => {

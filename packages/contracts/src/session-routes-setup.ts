@@ -60,6 +60,8 @@ export function createSetup(): ControlledSetup {
           ? { uid: name, role: 'reader' }
           : null,
       describeUser: (uid) => (gone.has(uid) ? null : { scopes: admins.has(uid) ? ['admin'] : [] }),
+      describeSession: (_user, { device }) =>
+        typeof device === 'string' ? { label: device, tenant: 'north' } : null,
       rateLimit: { before: ({ credentials }) => (credentials['name'] === 'flood' ? 30 : null) },
     },
   }

@@ -1,5 +1,6 @@
 import type { ContractRunner } from './application-contract.js'
 import { claimContract } from './claim-contract.js'
+import { dataContract, noDataContract } from './data-contract.js'
 import { feedContract, lostDataContract } from './feed-contract.js'
 import { limitContract, noLimitContract } from './limit-contract.js'
 import { limitRaceContract } from './limit-race-contract.js'
@@ -10,7 +11,12 @@ import {
   revocationContract,
   synchronousContract,
 } from './revocation-contract.js'
-import { restoreAfterLossContract, restoreContract } from './restore-contract.js'
+import {
+  noWatchContract,
+  restoreAfterLossContract,
+  restoreContract,
+  watchContract,
+} from './restore-contract.js'
 import { presentContract, rotationContract } from './rotation-contract.js'
 import { sessionContract } from './session-contract.js'
 import { noSpendContract, spendContract } from './spend-contract.js'
@@ -41,6 +47,10 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
     limitContract(tests)
     limitRaceContract(tests)
   })
+  runner.describe(`${name}: data of sessions`, () => {
+    if (kind.keepsData === true) dataContract(tests)
+    else noDataContract(tests)
+  })
   runner.describe(`${name}: spent ids`, () => {
     if (kind.spends === true) spendContract(tests)
     else noSpendContract(tests)
@@ -50,6 +60,8 @@ export function storeContract(name: string, kind: StoreUnderTest, runner: Contra
   if (kind.isReplicable === true) {
     runner.describe(`${name}: replication`, () => {
       restoreContract(tests)
+      if (kind.isWatchable ?? true) watchContract(tests)
+      else noWatchContract(tests)
       if (kind.wipe !== undefined) restoreAfterLossContract(tests)
     })
   }

@@ -23,12 +23,16 @@ export interface StoreUnderTest {
   open(place: string, clock: Clock): RevocationStore | Promise<RevocationStore>
   /** Whether opening a place twice gives two stores on the same data, as two processes would have them. */
   readonly isShared: boolean
-  /** Whether the store has `restore` and `watch`, so that `replicate` can repair it and be woken by it. */
+  /** Whether the store has `restore`, so that `replicate` can repair it. */
   readonly isReplicable?: boolean
+  /** Whether the store has `watch`, so that `replicate` is woken by it; a store that is replicable has it by default. */
+  readonly isWatchable?: boolean
   /** Whether the store has `isRevokedNow`. */
   readonly checksSynchronously?: boolean
   /** Whether the store has `sessions.openLimited`. */
   readonly limitsSessions?: boolean
+  /** Whether the store has `sessions.writeData`. */
+  readonly keepsData?: boolean
   /** Whether the store has `spend`. */
   readonly spends?: boolean
   /** Destroys the data behind the back of its stores, as an operator's mistake would. */
@@ -116,6 +120,13 @@ let children = 0
 /** Another child of a refresh token that was exchanged at a moment by the store's clock. */
 export function childOf({ id, generation }: PresentedToken, issuedAt: number): PresentedToken {
   return { id: `child ${++children}`, parent: id, generation: generation + 1, issuedAt }
+}
+
+/** A session without its data, which a store may leave out if there is none. */
+export function withoutData<Found extends StoredSession>(session: Found | null): Omit<Found, 'data'> | null {
+  if (session === null) return null
+  const { data: _data, ...rest } = session
+  return rest
 }
 
 /** The first page of a user's sessions, where a test does not care for others. */

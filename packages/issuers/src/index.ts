@@ -14,6 +14,12 @@ export type {
   StaticSource,
 } from './keys/key-source.js'
 export * from './providers.js'
+export type {
+  IntrospectionAuthentication,
+  IntrospectionFetch,
+  IntrospectionRequest,
+} from './opaque-tokens/endpoint.js'
+export { introspect, type IntrospectOptions } from './opaque-tokens/introspect.js'
 export type { MountableRoutes } from 'tokenlib/kit'
 export { clientCredentials, type ClientCredentialsOptions } from './oauth-routes/client-credentials.js'
 export {

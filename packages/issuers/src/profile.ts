@@ -189,7 +189,7 @@ export function setClaim(draft: Record<string, unknown>, name: string, value: un
 /**
  * Throws for a token that is not an access token: an issuer signs its ID, refresh and logout tokens with the same keys.
  *
- * Issuers that follow RFC 9068 mark access tokens in the header. Cognito has `token_use`, and Keycloak a claim `typ`. An ID
+ * Issuers that follow RFC 9068 mark access tokens in the header. Cognito and Ory have `token_use`, and Keycloak a claim `typ`. An ID
  * token has claims that bind it to a login (OpenID Connect Core §2), and a logout or event token has `events`.
  */
 function assertAccessToken(
@@ -206,7 +206,8 @@ function assertAccessToken(
     NOT_IN_ACCESS_TOKENS.some((name) => Object.hasOwn(claims, name)) ||
     // Keycloak up to 24 puts the login's nonce into access tokens too, and marks them as access tokens.
     (Object.hasOwn(claims, 'nonce') && !isExplicit)
-  if (isDeclared && !isOther && use === 'access' && (typ === undefined || typ === 'Bearer')) return
+  const isForAccess = use === 'access' || use === 'access_token'
+  if (isDeclared && !isOther && isForAccess && (typ === undefined || typ === 'Bearer')) return
   throw new TokenDecodeError('Token is not an access token')
 }
 

@@ -22,7 +22,7 @@ import type { TokenManager } from './manager.js'
 
 /** What is needed of a manager that is chosen: its dependencies. */
 export type ChoosableManager = Pick<
-  TokenManager<never, object>,
+  TokenManager<never, object, unknown, object>,
   | 'accessTokenOptional'
   | 'accessTokenRequired'
   | 'freshTokenRequired'

@@ -180,6 +180,17 @@ export class SessionMismatchError extends TokenError {
   }
 }
 
+/** The data of a session cannot be kept: it is not JSON, does not satisfy the schema, or is too large. */
+export class SessionDataError extends TypeError {
+  override readonly name = 'SessionDataError'
+  readonly code: 'SESSION_DATA_INVALID' | 'SESSION_DATA_TOO_LARGE'
+
+  constructor(code: SessionDataError['code'], message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
 /** The user has as many sessions as `maxSessions` allows, and the login does not end others. */
 export class SessionLimitError extends TokenError {
   override readonly name = 'SessionLimitError'
@@ -202,11 +213,11 @@ export class RevocationUnavailableError extends TokenError {
   }
 }
 
-/** The keys of the issuer could not be loaded, or the signer of a key failed; `cause` has the reason. */
+/** The issuer did not provide its keys or answer about a token, or the signer of a key failed; `cause` has the reason. */
 export class KeysUnavailableError extends TokenError {
   override readonly name = 'KeysUnavailableError'
   readonly code = 'KEYS_UNAVAILABLE'
-  /** The issuer whose keys could not be loaded; `null` for a key of our own. */
+  /** The issuer that did not answer; `null` for a key of our own. */
   readonly issuer: string | null
 
   constructor(cause: unknown, message = 'Keys of the issuer unavailable', issuer: string | null = null) {

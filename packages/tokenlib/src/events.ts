@@ -129,7 +129,10 @@ export interface TokenEvents {
     /** The keys of the set that are not accepted, and why. */
     readonly refused: readonly { readonly kid: string | null; readonly reason: string }[]
   }
-  /** The keys of an issuer could not be loaded; those loaded before stay in use until they are too old. */
+  /**
+   * The keys of an issuer could not be loaded; those loaded before stay in use until they are too old. Or the issuer of an
+   * opaque token did not answer about it.
+   */
   readonly keysFailed: {
     readonly issuer: string
     readonly cause: unknown

@@ -126,6 +126,13 @@ export {
 export { type ReadClientIp, type SessionClientOptions } from './revocation/session-client.js'
 export { assertSpendable } from './revocation/spent-ids.js'
 export {
+  type JsonSessionData,
+  MAX_DATA_BYTES,
+  type SessionData,
+  type SessionDataChanges,
+  type SessionDataSchema,
+} from './revocation/session-data.js'
+export {
   assertSessionLimit,
   decideOpening,
   type FoundSession,
@@ -259,6 +266,7 @@ export { importSecret, readSecretWeakness } from './tokens/secret.js'
 export type {
   IssuerSource,
   KeyLoader,
+  OpaqueTokens,
   OpenedToken,
   SignedJwt,
   SourceContext,

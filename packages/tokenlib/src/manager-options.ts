@@ -5,6 +5,7 @@ import type { OwnKey } from './tokens/own-key.js'
 import type { TrustedIssuer } from './tokens/token-source.js'
 import { ConfigurationError } from './errors.js'
 import { callable, type Kind, kindOf, type OptionKinds, parseOptions, clockKind } from './options.js'
+import type { JsonSessionData, SessionDataSchema } from './revocation/session-data.js'
 import type { RevocationStore } from './revocation/store.js'
 import type { ReadClientIp } from './revocation/session-client.js'
 import type { Clock, Duration } from './time.js'
@@ -16,10 +17,17 @@ import type { MtlsOptions } from './proofs/certificates.js'
 import type { DpopOptions } from './proofs/dpop.js'
 
 /** The options of a `TokenManager`. */
-export interface TokenManagerOptions<Input extends object, Output extends object, Subject> {
+export interface TokenManagerOptions<
+  Input extends object,
+  Output extends object,
+  Subject,
+  Data extends object = JsonSessionData,
+> {
   readonly config: TokenConfig
   /** A schema for extra claims: checks them when a token is created and verified, and infers their types. */
   readonly claims?: ClaimsSchema<Input, Output>
+  /** A schema for the data of sessions: checks it when it is written, and infers its type. */
+  readonly sessionData?: SessionDataSchema<Data> | undefined
   /** Where revocations and sessions are kept; checked before the callback. */
   readonly store?: RevocationStore | undefined
   readonly subjectGetter?: SubjectGetter<Subject, TokenPayload<Output>>
@@ -49,6 +57,7 @@ const given: Kind<never> = kindOf('given', () => true)
 const MANAGER_OPTIONS: Record<keyof TokenManagerOptions<object, object, unknown>, Kind<never>> = {
   config: given,
   claims: given,
+  sessionData: given,
   store: given,
   subjectGetter: callable<never>(),
   describeUser: given,
@@ -71,10 +80,15 @@ const MEANT_OPTIONS = {
 }
 
 /** The checked options. Throws `TypeError` or `ConfigurationError` for wrong ones. */
-export function parseManagerOptions<Input extends object, Output extends object, Subject>(
-  options: TokenManagerOptions<Input, Output, Subject> | undefined,
-): TokenManagerOptions<Input, Output, Subject> {
-  const kinds: OptionKinds<TokenManagerOptions<Input, Output, Subject>> = MANAGER_OPTIONS
+export function parseManagerOptions<
+  Input extends object,
+  Output extends object,
+  Subject,
+  Data extends object,
+>(
+  options: TokenManagerOptions<Input, Output, Subject, Data> | undefined,
+): TokenManagerOptions<Input, Output, Subject, Data> {
+  const kinds: OptionKinds<TokenManagerOptions<Input, Output, Subject, Data>> = MANAGER_OPTIONS
   // Unknown names first: they are often the configuration under another name.
   const parsed = options && parseOptions('new TokenManager()', options, kinds, MEANT_OPTIONS)
   assertConfig(parsed)
@@ -82,6 +96,7 @@ export function parseManagerOptions<Input extends object, Output extends object,
   if (parsed.issuers !== undefined && !Array.isArray(parsed.issuers)) {
     throw new ConfigurationError('issuers must be a list: new TokenManager({ config, issuers: [issuer] })')
   }
-  if (parsed.claims !== undefined) assertSchema(parsed.claims)
+  if (parsed.claims !== undefined) assertSchema('claims', parsed.claims)
+  if (parsed.sessionData !== undefined) assertSchema('sessionData', parsed.sessionData)
   return parsed
 }

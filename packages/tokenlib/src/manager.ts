@@ -33,6 +33,7 @@ import { createVerifier } from './requests/verified-tokens.js'
 import { createBlocklist, type RegisterTokenBlocklist } from './revocation/blocklist.js'
 import { connectStore } from './revocation/connect-store.js'
 import { createClientReader } from './revocation/session-client.js'
+import type { JsonSessionData } from './revocation/session-data.js'
 import { createUserDescriber } from './sessions/describe-user.js'
 import { exposeInternals, type ManagerHealth, readHealth } from './sessions/internals.js'
 import { createLogout, type Logout } from './sessions/logout.js'
@@ -58,11 +59,12 @@ export class TokenManager<
   Input extends object = JsonClaims,
   Output extends object = AnyClaims,
   Subject = unknown,
+  Data extends object = JsonSessionData,
 > {
   /** The configuration, frozen. */
   readonly config: TokenConfig
   /** Opens, refreshes, lists and ends sessions. */
-  readonly sessions: Sessions<Input>
+  readonly sessions: Sessions<Input, Data>
   /** Ends the sessions of a request, or the session of a payload. */
   readonly logout: Logout
   /** Revokes a token, a session, a user, a key or everything. */
@@ -94,9 +96,10 @@ export class TokenManager<
   readonly #maker: TokenMaker
   #subjectGetter: SubjectGetter<Subject, TokenPayload<Output>> | null
 
-  constructor(options: TokenManagerOptions<Input, Output, Subject>) {
+  constructor(options: TokenManagerOptions<Input, Output, Subject, Data>) {
     const given = parseManagerOptions(options)
     const { config, claims = null, store: storage = null, issuers = [], keys, signTimeout } = given
+    const { sessionData: dataSchema = null } = given
     const { clock = systemClock, randomBytes = systemRandom, describeUser, formatError = null } = given
     const emitter = createEmitter()
     const { emit } = emitter
@@ -121,7 +124,7 @@ export class TokenManager<
 
     const observers = createObservers(scheduler)
     const parts = { ...timing, random: randomBytes, emit, observers, clients }
-    const store = storage === null ? null : connectStore(storage, { ...parts, ...settings.store })
+    const store = storage === null ? null : connectStore(storage, { ...parts, ...settings.store, dataSchema })
     const { reading } = settings
     const proofs = createProofs({ dpop, mtls, store, now, reading })
     const authenticator = { ...parts, settings, verifier: createVerifier(settings), blocklist, store, proofs }

@@ -6,6 +6,7 @@ import type { ServerKind } from './missing-server.js'
 import type { BrowserName, RunningBrowser } from './browser.js'
 import { startBrowser } from './start-browser.js'
 import { type RunningChromium, startChromium } from './start-chromium.js'
+import * as mysql from './start-mysql.js'
 import { createDatabase, createDatabaseName, runSql, withDatabase } from './start-postgres.js'
 
 /** Tests on the Redis of this run, which all files share: keys need a prefix of their own. */
@@ -27,6 +28,17 @@ export function describeWithPostgres(name: string, body: (url: string) => void):
     // Registered first, so it runs last, after the hooks that close connections.
     afterAll(() => dropDatabase(url, database), HOOK_LIMIT)
     body(withDatabase(url, database))
+  })
+}
+
+/** Tests on the MariaDB of this run, in an empty database of their own. */
+export function describeWithMysql(name: string, body: (url: string) => void): void {
+  describeWith(name, '/shared/mysql', (server) => {
+    const url = server ?? ''
+    const database = mysql.createDatabaseName()
+    beforeAll(async () => void (await mysql.createDatabase(url, database)), HOOK_LIMIT)
+    afterAll(async () => void (await mysql.runSql(url, `drop database \`${database}\``)), HOOK_LIMIT)
+    body(mysql.withDatabase(url, database))
   })
 }
 

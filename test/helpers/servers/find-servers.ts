@@ -16,6 +16,12 @@ export interface PostgresBinaries {
   readonly basebackup: string
 }
 
+/** Where the programs of MariaDB are, or of MySQL, which needs no other one to make a data folder. */
+export interface MysqlBinaries {
+  readonly server: string
+  readonly install: string | null
+}
+
 /** Where the programs are that check a model. */
 export interface SpinBinaries {
   readonly spin: string
@@ -39,6 +45,14 @@ export function findPostgres(): PostgresBinaries | null {
     psql: join(folder, 'psql'),
     basebackup: join(folder, 'pg_basebackup'),
   }
+}
+
+/** The MariaDB of this machine, else its MySQL, or null. */
+export function findMysql(): MysqlBinaries | null {
+  const [server, install] = [findProgram('mariadbd'), findProgram('mariadb-install-db')]
+  if (server !== null && install !== null) return { server, install }
+  const mysqld = findProgram('mysqld')
+  return mysqld === null ? null : { server: mysqld, install: null }
 }
 
 /** The NATS server of this machine, or null. */

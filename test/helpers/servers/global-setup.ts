@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { TestProject } from 'vitest/node'
 import { ensureServer, type MissingServer, readGivenUrl, type ServerKind } from './missing-server.js'
 import type { RunningServer } from './server-process.js'
+import { startMysql } from './start-mysql.js'
 import { startNats } from './start-nats.js'
 import { startPostgres } from './start-postgres.js'
 import { startRedis } from './start-redis.js'
@@ -49,7 +50,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
 }
 
-const START = { redis: startRedis, postgres: startPostgres, nats: startNats }
+const START = { redis: startRedis, postgres: startPostgres, mysql: startMysql, nats: startNats }
 const isShareable = (kind: ServerKind): kind is keyof typeof START => kind in START
 const installed = new Map<ServerKind, Promise<MissingServer | null>>()
 

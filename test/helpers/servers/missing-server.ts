@@ -5,6 +5,7 @@ import { installRuntime } from '../../../tools/runtimes/runtime-binaries.js'
 import {
   findChromium,
   findFirefox,
+  findMysql,
   findNats,
   findPostgres,
   findProgram,
@@ -14,7 +15,7 @@ import {
 } from './find-servers.js'
 
 /** The servers that tests use, the browsers, the model checker, and the runtime of Workers. */
-export type ServerKind = 'redis' | 'postgres' | 'nats' | 'chromium' | 'firefox' | 'spin' | 'workerd'
+export type ServerKind = 'redis' | 'postgres' | 'mysql' | 'nats' | 'chromium' | 'firefox' | 'spin' | 'workerd'
 
 /** What the decision about a missing server depends on. */
 export interface Machine {
@@ -82,7 +83,7 @@ export interface MissingServer {
 /** The server that the user wants the tests to share, or null. */
 export function readGivenUrl(kind: ServerKind): string | null {
   // CHROME_PATH, FIREFOX_PATH and SPIN_PATH name a program, which the tests start themselves.
-  const isServer = kind === 'redis' || kind === 'postgres' || kind === 'nats'
+  const isServer = kind === 'redis' || kind === 'postgres' || kind === 'mysql' || kind === 'nats'
   return (isServer && process.env[PROGRAMS[kind].variable]) || null
 }
 
@@ -102,6 +103,14 @@ const PROGRAMS = {
     homebrew: 'postgresql',
     variable: 'DATABASE_URL',
     find: findPostgres,
+  },
+  mysql: {
+    title: 'MariaDB',
+    binary: 'mariadbd or mysqld',
+    debian: 'mariadb-server',
+    homebrew: 'mariadb',
+    variable: 'MYSQL_URL',
+    find: findMysql,
   },
   nats: {
     title: 'NATS',

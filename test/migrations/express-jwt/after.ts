@@ -1,10 +1,10 @@
 import express from 'express'
-import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { TokenConfig, TokenManager } from 'tokenlib'
 import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/express'
 import { createMemoryStore } from 'tokenlib/memory'
 import { serveNode } from '../../../examples/server.js'
-import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
+import { type AfterSettings, type RunningSuccessor, toAnswer } from '../shared/application.js'
 import { createKeyPair } from '../../helpers/keys.js'
 import { checkPassword, findUser, type User } from '../shared/users.js'
 import { publicKey, refreshTokens } from './before.js'
@@ -49,11 +49,6 @@ function createApp(tokens: TokenManager, { clock, acceptUntil }: AfterSettings) 
   const app = express().use(express.json())
 
   const logIn = (user: User) => tokens.sessions.open({ uid: String(user.id) }, { scopes: user.roles })
-  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
-    access_token: accessToken,
-    // Left out if the client keeps the one that it sent.
-    refresh_token: refreshToken ?? undefined,
-  })
 
   app.post('/login', async (req, res) => {
     const user = checkPassword(req.body.name, req.body.password)

@@ -1,9 +1,9 @@
 import Fastify from 'fastify'
-import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { TokenConfig, TokenManager } from 'tokenlib'
 import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/fastify'
 import { createMemoryStore } from 'tokenlib/memory'
-import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
+import { type AfterSettings, type RunningSuccessor, toAnswer } from '../shared/application.js'
 import { checkPassword } from '../shared/users.js'
 import { SECRET } from './before.js'
 
@@ -31,12 +31,6 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
 function createApp(tokens: TokenManager) {
   const app = Fastify({ forceCloseConnections: true })
   app.setErrorHandler(handleErrors({ config: tokens.config }))
-
-  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
-    access_token: accessToken,
-    // Left out if the client keeps the one that it sent.
-    refresh_token: refreshToken ?? undefined,
-  })
 
   app.post<{ Body: { name: string; password: string } }>('/login', async (request, reply) => {
     const user = checkPassword(request.body.name, request.body.password)

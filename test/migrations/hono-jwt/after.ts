@@ -1,10 +1,10 @@
 import { Hono } from 'hono'
-import { TokenConfig, TokenManager, type RefreshedTokens } from 'tokenlib'
+import { TokenConfig, TokenManager } from 'tokenlib'
 import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/hono'
 import { createMemoryStore } from 'tokenlib/memory'
 import { serveFetch } from '../../../examples/server.js'
-import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
+import { type AfterSettings, type RunningSuccessor, toAnswer } from '../shared/application.js'
 import { checkPassword } from '../shared/users.js'
 import { SECRET } from './before.js'
 
@@ -35,12 +35,6 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
 function createApp(tokens: TokenManager) {
   const app = new Hono()
   app.onError(handleErrors({ config: tokens.config }))
-
-  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
-    access_token: accessToken,
-    // Left out if the client keeps the one that it sent.
-    refresh_token: refreshToken ?? undefined,
-  })
 
   app.post('/login', async (c) => {
     const { name, password } = await c.req.json<{ name: string; password: string }>()

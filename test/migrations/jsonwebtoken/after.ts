@@ -4,7 +4,7 @@ import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { enforce, handleErrors, inject } from 'tokenlib/express'
 import { createMemoryStore } from 'tokenlib/memory'
 import { serveNode } from '../../../examples/server.js'
-import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
+import { type AfterSettings, type RunningSuccessor, toAnswer } from '../shared/application.js'
 import { checkPassword, findUser, type User } from '../shared/users.js'
 import { ACCESS_SECRET, REFRESH_SECRET } from './before.js'
 
@@ -39,11 +39,6 @@ function createApp({ tokens, oldRefreshTokens }: ReturnType<typeof createTokens>
   const app = express().use(express.json())
 
   const logIn = (user: User) => tokens.sessions.open({ uid: String(user.id) }, { scopes: user.roles })
-  const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
-    access_token: accessToken,
-    // Left out if the client keeps the one that it sent.
-    refresh_token: refreshToken ?? undefined,
-  })
 
   app.post('/login', async (req, res) => {
     const user = checkPassword(req.body.name, req.body.password)

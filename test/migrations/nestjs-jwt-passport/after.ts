@@ -16,14 +16,13 @@ import {
   type RequestSource,
   TokenConfig,
   TokenManager,
-  type RefreshedTokens,
   type TokenPair,
   type TokenPayload,
 } from 'tokenlib'
 import { trustLegacyIssuer } from '@tokenlib/issuers'
 import { AccessTokenGuard, TokenClaims, TokenExceptionFilter, TokenModule } from 'tokenlib/nest'
 import { createMemoryStore } from 'tokenlib/memory'
-import type { AfterSettings, RunningSuccessor } from '../shared/application.js'
+import { type AfterSettings, type RunningSuccessor, toAnswer } from '../shared/application.js'
 import { checkPassword, findUser, type User } from '../shared/users.js'
 import { REFRESH_SECRET, SECRET } from './before.js'
 
@@ -111,12 +110,6 @@ class AppController {
     return this.#tokens.sessions.open(claims, { scopes: user.roles })
   }
 }
-
-const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
-  access_token: accessToken,
-  // Left out if the client keeps the one that it sent.
-  refresh_token: refreshToken ?? undefined,
-})
 
 export async function start(settings: AfterSettings): Promise<RunningSuccessor> {
   const { tokens, oldRefreshTokens } = createTokens(settings)

@@ -1,4 +1,4 @@
-import type { TokenManager } from 'tokenlib'
+import type { RefreshedTokens, TokenManager } from 'tokenlib'
 import type { Clock } from 'tokenlib/kit'
 import type { RunningServer } from '../../../examples/server.js'
 
@@ -14,3 +14,10 @@ export interface AfterSettings {
 export interface RunningSuccessor extends RunningServer {
   readonly tokens: TokenManager
 }
+
+/** What login and refresh answer. */
+export const toAnswer = ({ accessToken, refreshToken }: RefreshedTokens) => ({
+  access_token: accessToken,
+  // Left out if the client keeps the one that it sent.
+  refresh_token: refreshToken ?? undefined,
+})

@@ -119,6 +119,7 @@ storeContract(
     },
     isShared: true,
     limitsSessions: true,
+    keepsData: true,
     spends: true,
     wipe: async (place) => void (await cause(place, '/wipe')),
     async count(place) {

@@ -29,6 +29,13 @@ export type Step = { readonly manager: 0 | 1 } & (
   | { readonly do: 'lose'; readonly token: number }
   | { readonly do: 'revoke'; readonly kind: 'session' | 'user' | 'all'; readonly session: number }
   | { readonly do: 'list'; readonly user: number }
+  /** Somebody else may have changed the data since it was read. */
+  | {
+      readonly do: 'writeData'
+      readonly token: number
+      readonly data: string | null
+      readonly isStale: boolean
+    }
   | { readonly do: 'prune' }
   /** By a time of the manager's rules, or by a fixed one. */
   | {
@@ -79,6 +86,10 @@ const steps = {
   lose: [4, { token }],
   revoke: [1, { kind: fc.constantFrom('session', 'user', 'all'), session: fc.nat(5) }],
   list: [1, { user }],
+  writeData: [
+    4,
+    { token, data: fc.constantFrom('{"label":"Ä 漢字 🦊"}', '{}', null), isStale: fc.boolean() },
+  ],
   prune: [1, {}],
   wait: [
     16,

@@ -45,11 +45,11 @@ export function createReferenceStore(now: Clock): HistoryStore {
     revoked.add(sid)
   }
 
-  const open = ({ nonce, ...given }: NewSession): OpenedSession => {
+  const open = ({ nonce, data = null, ...given }: NewSession): OpenedSession => {
     const after = Math.max(watermarks.get(given.user) ?? 0, watermarks.get('') ?? 0)
     const startedAt = Math.max(now(), after + 1)
     const sid = toTimedId(startedAt, nonce)
-    rows.set(sid, { ...given, sid, startedAt, ...toFirstPlace(startedAt) })
+    rows.set(sid, { ...given, data, sid, startedAt, ...toFirstPlace(startedAt) })
     return { sid, startedAt }
   }
 
@@ -115,6 +115,12 @@ export function createReferenceStore(now: Clock): HistoryStore {
         if (row === undefined || !isLive(row, idleMs)) return null
         const { until: _until, ...found } = row
         return found
+      },
+      async writeData(sid, data, before) {
+        const row = rows.get(sid)
+        if (row === undefined || !isLive(row, FOREVER) || row.data !== before) return false
+        rows.set(sid, { ...row, data })
+        return true
       },
     },
   }

@@ -147,6 +147,13 @@ export async function runHistory({ stores, clock }: HistoryPlace, { rules, steps
         await both(step, (store) => store.sessions.list(users[step.user] as string, page))
         return []
       }
+      case 'writeData': {
+        const { sid } = pick(step.token)
+        const found = await reference.sessions.get(sid, { idleMs: FOREVER })
+        const before = step.isStale ? '{"stale":true}' : (found?.data ?? null)
+        await both(step, (store) => store.sessions.writeData(sid, step.data, before))
+        return [sid]
+      }
       case 'prune': {
         await stores[step.manager].prune(1000)
         return [...ends.keys()]

@@ -27,7 +27,7 @@ export function writeReport(terminal: Terminal, findings: readonly Finding[], op
     toCount(countLevel(findings, level), level),
   )
   const more = options.isVerbose ? '' : ' All reasons: npx tokenlib doctor --verbose'
-  const foot = [`${counts.join(', ')}.${more}`, `What each means: ${DOCS}`].flatMap((text) =>
+  const foot = [`${counts.join(', ')}.${more}`, `Guide: ${DOCS}`].flatMap((text) =>
     toRows(text, width),
   )
   terminal.write(safeLines([...head, '', ...body, '', ...foot]))

@@ -9,7 +9,7 @@ const HEALTH_EVERY_MS = 5000
  * @typedef {import('./tools.js').Reply<Answer>} Reply
  */
 /** @typedef {{ kind: 'session' | 'user' | 'key' | 'all', id: string, opener: HTMLElement }} Target */
-/** @typedef {{ id: string, createdAt: string, lastUsedAt: string, expiresAt: string | null, ip: string | null, userAgent: string | null, device: string | null }} Session */
+/** @typedef {{ id: string, createdAt: string, lastUsedAt: string, expiresAt: string | null, ip: string | null, userAgent: string | null, device: string | null, label: string | null, data: object | null }} Session */
 /** @typedef {{ actor: string, keyId: string | null, canCheck: boolean, canWrite: boolean, responseTimeMs: number | null, error: string | null, replica: Replica | null }} Health */
 /** @typedef {{ isFresh: boolean, ageMs: number | null, boundMs: number, entries: number, error: string | null }} Replica */
 
@@ -79,11 +79,21 @@ function toRow(session) {
   return row
 }
 
-/** What the user agent says in a few words, and a button that shows all of it. @param {Session} session */
-function toDevice({ userAgent, device }) {
-  if (userAgent === null || device === null) return 'unknown'
-  if (device === userAgent) return userAgent
-  const button = append(document.createElement('button'), device)
+/** The name of the device and the data of a session. @param {Session} session */
+function toDevice(session) {
+  const name = toName(session)
+  if (session.data === null) return name
+  const data = append(document.createElement('code'), JSON.stringify(session.data))
+  data.className = 'data'
+  return append(document.createElement('div'), name, data)
+}
+
+/** The label, or what the user agent says in a few words, and a button that shows all of it. @param {Session} session */
+function toName({ userAgent, device, label }) {
+  const name = label ?? device
+  if (name === null) return 'unknown'
+  if (userAgent === null || userAgent === name) return append(document.createElement('bdi'), name)
+  const button = append(document.createElement('button'), append(document.createElement('bdi'), name))
   const whole = append(document.createElement('bdi'), userAgent)
   button.type = 'button'
   button.className = 'plain'

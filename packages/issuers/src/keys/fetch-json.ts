@@ -64,7 +64,7 @@ export function parseKeyUrl(text: unknown, allowPrivateNetwork: boolean): URL {
     throw new Error('The URL must not have credentials: use `headers`')
   }
   if (url.protocol !== 'https:' && !(allowPrivateNetwork && url.protocol === 'http:')) {
-    throw new Error(`${show(url)} must start with https: (http: needs \`allowPrivateNetwork\`)`)
+    throw new Error(`${showUrl(url)} must start with https: (http: needs \`allowPrivateNetwork\`)`)
   }
   const kind = hostKindOf(url.hostname)
   if (kind === 'private' && !allowPrivateNetwork) throw isPrivate(url)
@@ -90,21 +90,25 @@ async function fetchJson(
     }
     const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null
     if (location === null) {
-      if (response.status !== 200) throw new Error(`${show(url)} answered with status ${response.status}`)
+      if (response.status !== 200) throw new Error(`${showUrl(url)} answered with status ${response.status}`)
       return parseDocument(url, await readBody(url, response, rules.maxBytes))
     }
     if (redirects >= rules.maxRedirects) throw notAllowed(url)
     // Ends when the exchange ends; an error of it says nothing new.
     void response.body?.cancel().catch(() => undefined)
-    if (!URL.canParse(location, url.href)) throw new Error(`${show(url)} redirects to an invalid URL`)
+    if (!URL.canParse(location, url.href)) throw new Error(`${showUrl(url)} redirects to an invalid URL`)
     url = parseKeyUrl(new URL(location, url).href, rules.allowPrivateNetwork)
   }
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-// A name that cannot be looked up is left to `fetch`: a proxy may know it. Whoever answers needs a certificate for the name.
-async function assertAddresses(url: URL, allowPrivateNetwork: boolean): Promise<void> {
+/**
+ * Looks the name in a URL up, and throws if its addresses are not allowed.
+ *
+ * A name that cannot be looked up is left to `fetch`: a proxy may know it. The server needs a certificate for the name.
+ */
+export async function assertAddresses(url: URL, allowPrivateNetwork: boolean): Promise<void> {
   if (hostKindOf(url.hostname) !== 'name') return
   const addresses = await lookUpAddresses(url.hostname)
   if (addresses?.some((address) => !isPublicAddress(address)) && !allowPrivateNetwork) throw isPrivate(url)
@@ -131,17 +135,21 @@ async function send(
   try {
     return await (given === null ? globalThis.fetch(url.href, request) : given(url.href, request))
   } catch (cause) {
-    throw new Error(`The request to ${show(url)} failed`, { cause })
+    throw new Error(`The request to ${showUrl(url)} failed`, { cause })
   }
 }
 
-// Counted as it arrives, and after decompression: neither a missing `Content-Length` nor a small one proves anything.
-async function readBody(url: URL, response: Response, maxBytes: number): Promise<Uint8Array> {
-  const tooLarge = (): Error => new Error(`The answer of ${show(url)} is larger than ${maxBytes} bytes`)
+/**
+ * The body of an answer, of at most `maxBytes`.
+ *
+ * Counted as it arrives, and after decompression: neither a missing `Content-Length` nor a small one proves anything.
+ */
+export async function readBody(url: URL, response: Response, maxBytes: number): Promise<Uint8Array> {
+  const tooLarge = (): Error => new Error(`The answer of ${showUrl(url)} is larger than ${maxBytes} bytes`)
   if (Number(response.headers.get('content-length') ?? 0) > maxBytes) throw tooLarge()
   if (response.body === null) return new Uint8Array()
   const bytes = await readBytes(response.body, maxBytes).catch((cause: unknown) => {
-    throw new Error(`The answer of ${show(url)} ended early`, { cause })
+    throw new Error(`The answer of ${showUrl(url)} ended early`, { cause })
   })
   if (bytes === null) throw tooLarge()
   return bytes
@@ -151,11 +159,12 @@ function parseDocument(url: URL, body: Uint8Array): Readonly<Record<string, unkn
   const text = readUtf8(body)
   const document = text === null ? null : readJsonObject(text, Number.POSITIVE_INFINITY)
   // Never the text itself: it may hold anything.
-  if (document === null) throw new Error(`The answer of ${show(url)} is not a JSON object`)
+  if (document === null) throw new Error(`The answer of ${showUrl(url)} is not a JSON object`)
   return document
 }
 
-function readUtf8(bytes: Uint8Array): string | null {
+/** The text in UTF-8, or `null`. */
+export function readUtf8(bytes: Uint8Array): string | null {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -164,18 +173,18 @@ function readUtf8(bytes: Uint8Array): string | null {
 }
 
 function notAllowed(url: URL): Error {
-  return new Error(`${show(url)} redirects, which \`maxRedirects\` does not allow`)
+  return new Error(`${showUrl(url)} redirects, which \`maxRedirects\` does not allow`)
 }
 
 function isPrivate(url: URL): Error {
-  return new Error(`${show(url)} is in a private network, which needs \`allowPrivateNetwork\``)
+  return new Error(`${showUrl(url)} is in a private network, which needs \`allowPrivateNetwork\``)
 }
 
 function isNotEncrypted(url: URL): Error {
-  return new Error(`${show(url)} must start with https: (http: is for private networks only)`)
+  return new Error(`${showUrl(url)} must start with https: (http: is for private networks only)`)
 }
 
-// Without the query, which may have a secret.
-function show({ origin, pathname }: URL): string {
+/** A URL for a message: without the query, which may have a secret. */
+export function showUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname}`
 }

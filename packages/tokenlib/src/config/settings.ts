@@ -26,7 +26,10 @@ export interface Settings extends ResolvedKeys {
   readonly schema: ClaimsSchema | null
   readonly identityClaim: string
   readonly maxTokenLength: number
-  readonly store: Omit<ConnectionRules, 'now' | 'scheduler' | 'random' | 'clients' | 'emit' | 'observers'>
+  readonly store: Omit<
+    ConnectionRules,
+    'now' | 'scheduler' | 'random' | 'clients' | 'emit' | 'observers' | 'dataSchema'
+  >
   /** How long after a refresh its tokens may be sent, in milliseconds. */
   readonly sendWithinMs: number
   readonly verifiedCacheSize: number

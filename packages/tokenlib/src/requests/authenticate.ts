@@ -21,7 +21,7 @@ import {
   type CompiledPolicy,
 } from './policy.js'
 import type { Settings } from '../config/settings.js'
-import type { TokenVerifier, VerifiedToken } from './verified-tokens.js'
+import type { Loaded, TokenVerifier, VerifiedToken } from './verified-tokens.js'
 
 /** What every check of one manager works with. */
 export interface Authenticator {
@@ -78,14 +78,13 @@ export async function authenticateToken(
   policy: CompiledPolicy,
   origin: TokenOrigin | null,
 ): Promise<VerifiedToken> {
-  const { settings, verifier, proofs } = authenticator
+  const { settings, proofs } = authenticator
   const view = origin?.view ?? (policy.proofOf === undefined ? null : toRequestView(policy.proofOf))
   let verified: VerifiedToken | undefined
   try {
     const isInspection = policy.isInspection === true
-    // The caller of an introspection does not retry.
-    if (isInspection) await verifier.loadCertainKeys(token, authenticator.now())
-    verified = await verifyWithKeys(authenticator, token, { isLoaded: isInspection })
+    const loaded = await loadFirst(authenticator, token, policy, origin)
+    verified = await verifyWithKeys(authenticator, token, { loaded })
     // Read the clock again: the token may have expired while the keys were loaded.
     const now = authenticator.now()
     const { payload } = verified
@@ -119,6 +118,25 @@ export async function authenticateToken(
   }
 }
 
+// Loads what cannot be looked for later: for the caller of an introspection, which does not retry, and for an opaque token.
+async function loadFirst(
+  authenticator: Authenticator,
+  token: string,
+  policy: CompiledPolicy,
+  origin: TokenOrigin | null,
+): Promise<Loaded | false> {
+  const { verifier, now } = authenticator
+  const opaque = verifier.findOpaque(token)
+  if (opaque !== null) {
+    // A token that the route refuses anyway is not sent to its issuer.
+    assertIssuer(opaque.issuer, policy)
+    assertType({ sub: '', type: 'access' }, policy)
+  }
+  if (policy.isInspection === true) return verifier.loadForCertain(token, now())
+  if (opaque === null) return false
+  return (findingsOf(authenticator, token, origin?.view).loaded ??= verifier.load(token))
+}
+
 // More values than that under one name are not set by accident.
 const MAX_COOKIE_VALUES = 8
 
@@ -150,21 +168,21 @@ function assertOneSession(
   if (values.length > MAX_COOKIE_VALUES || values.some(isOther)) throw new SessionMismatchError()
 }
 
-/** Verifies a token. Loads its keys if they are missing, unless `isLoaded` says that they were loaded a moment ago. */
+/** Verifies a token. Loads what is missing, unless that was `loaded` a moment ago. */
 export async function verifyWithKeys(
   { verifier, now }: Authenticator,
   token: string,
   {
-    isLoaded = false,
+    loaded = false,
     allowExpired = false,
-  }: { readonly isLoaded?: boolean; readonly allowExpired?: boolean },
+  }: { readonly loaded?: Loaded | false; readonly allowExpired?: boolean },
 ): Promise<VerifiedToken> {
   try {
-    return verifier.verify(token, now(), allowExpired, isLoaded)
+    return verifier.verify(token, now(), allowExpired, loaded)
   } catch (error) {
     if (!isTokenError(error) || error.code !== 'KEYS_UNAVAILABLE') throw error
-    await verifier.loadKeys(token)
-    return verifier.verify(token, now(), allowExpired, true)
+    const found = await verifier.load(token)
+    return verifier.verify(token, now(), allowExpired, found)
   }
 }
 
@@ -188,6 +206,8 @@ export async function assertUnrevoked(
 /** What was found out about a token of a request, so that several dependencies of a route ask once. */
 interface Findings {
   readonly token: string
+  /** What the issuer says about an opaque token. */
+  loaded?: Promise<Loaded>
   unrevoked?: Promise<void>
   /** A used refresh token is refused wherever it comes, and ends its session (RFC 9700 §4.14.2). */
   presented?: Promise<void>

@@ -42,7 +42,12 @@ export function createFastLane(authenticator: Authenticator, policy: CompiledPol
       const { source, signer, claims } = token
       // Whoever has a bound token has to prove that it also has the key.
       if (claims.cnf !== undefined) return null
-      if (!source.keys.isTrusted(signer, now) || !isCurrent(claims, source.rules, now / 1000)) return null
+      if (
+        signer === null ||
+        !source.keys.isTrusted(signer, now) ||
+        !isCurrent(claims, source.rules, now / 1000)
+      )
+        return null
       if (!isFrom(source.issuer, policy) || !satisfies(claims, policy, now)) return null
       const isUnrevoked = !checksRevocation || store === null || store.isUnrevokedNow(token)
       return isUnrevoked ? toPolicyValue(token, policy) : null

@@ -1,4 +1,4 @@
-import { copyText, readCode } from '../encoding.js'
+import { copyText } from '../encoding.js'
 import { isTokenError, KeysUnavailableError, TokenIssuerError } from '../errors.js'
 import type { Settings } from '../config/settings.js'
 import type { RevocableToken } from '../revocation/revocation.js'
@@ -7,8 +7,15 @@ import { decodePayload, parseCompact, parseHeader, TOKEN_TYPES } from '../tokens
 import { applySchema, hasOnlyImmutable } from '../tokens/extra-claims.js'
 import type { JwsHeader } from '../tokens/jose.js'
 import { assertClaims, parseClaims, type TokenPayload } from '../tokens/payload.js'
-import { findSourceSigner, type KeyLoader, type TokenSource } from '../tokens/token-source.js'
+import {
+  findSourceSigner,
+  type KeyLoader,
+  type OpaqueSource,
+  type OpenedToken,
+  type TokenSource,
+} from '../tokens/token-source.js'
 import { parseUnverifiedJwt, type UnverifiedJwt } from '../tokens/token-sources.js'
+import { createRecentTokens, createSightings } from './recent-tokens.js'
 
 /** A token whose spelling, signature and claim types held. */
 export interface VerifiedToken extends RevocableToken {
@@ -16,25 +23,30 @@ export interface VerifiedToken extends RevocableToken {
   /** The claims as they were signed, before a schema made others of them. */
   readonly claims: TokenPayload
   readonly source: TokenSource
-  /** The key that made its signature. */
-  readonly signer: BoundKey
+  /** The key that made its signature; `null` for an opaque token, which has none. */
+  readonly signer: BoundKey | null
 }
+
+/** What was loaded for a token: its keys (`true`), or what its issuer says about an opaque token. */
+export type Loaded = OpenedToken | true
 
 /** Runs the standard JWT checks on a token. Whether it is bound to a key, and revocation, are for the caller to check. */
 export interface TokenVerifier {
-  /** Throws `TokenDecodeError` unless all checks hold at `now`, in epoch ms. `isLoaded`: a missing key is not looked for. */
-  verify(token: string, now: number, allowExpired?: boolean, isLoaded?: boolean): VerifiedToken
+  /** Throws `TokenDecodeError` unless all checks hold at `now`, in epoch ms. With `loaded`, nothing else is looked for. */
+  verify(token: string, now: number, allowExpired?: boolean, loaded?: Loaded | false): VerifiedToken
   /**
    * The token of a header value, if it is remembered or can be verified synchronously. The caller must check time, issuer
    * and audience. After `null`, call `verify`, which decides.
    */
   verifyHeader(header: string, now: number): VerifiedToken | null
-  /** Loads the keys for a token, or rejects with `KeysUnavailableError`. */
-  loadKeys(token: string): Promise<void>
-  /** The same if they are needed, for a caller that may not retry. `lookups` are those of its request so far. */
-  loadCertainKeys(token: string, now: number, lookups?: Set<string>): Promise<void>
+  /** The source whose issuer has to be asked about a token, or `null` for a token that its keys verify. */
+  findOpaque(token: string): OpaqueSource | null
+  /** Loads the keys for a token, or asks its issuer. Rejects with `KeysUnavailableError` if that is not possible. */
+  load(token: string): Promise<Loaded>
+  /** The same if it is needed, for a caller that may not retry. `lookups` are those of its request so far. */
+  loadForCertain(token: string, now: number, lookups?: Set<string>): Promise<Loaded>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
-  open(token: string, now: number, isLoaded: boolean): VerifiedToken
+  open(token: string, now: number, loaded: Loaded | false): VerifiedToken
 }
 
 /**
@@ -82,14 +94,34 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const recall = (token: string, now: number): VerifiedToken | undefined => {
     const isShort = typeof token === 'string' && token.length <= maxTokenLength
     const found = isShort ? remembered.get(token) : undefined
-    return found?.source.keys.isTrusted(found.signer, now) === true ? found : undefined
+    return found !== undefined && isSignerTrusted(found, now) ? found : undefined
   }
 
-  const open: TokenVerifier['open'] = (token, now, isLoaded) => {
+  // Asked several times about one token.
+  let lastFound: { readonly token: string; readonly source: OpaqueSource | null } | null = null
+  const findOpaque = (token: string): OpaqueSource | null => {
+    if (!hasIssuers) return null
+    if (lastFound === null || lastFound.token !== token) {
+      lastFound = { token, source: sources.findOpaque(token, maxTokenLength) }
+    }
+    return lastFound.source
+  }
+
+  const openOpaque = (token: string, source: OpaqueSource, loaded: Loaded | false): VerifiedToken => {
+    const opened = typeof loaded === 'object' ? loaded : source.opaque.recall(token)
+    if (opened === null) throw notAsked(source.issuer)
+    const { payload, subjects } = opened
+    sources.assertSubject(source, payload.sub)
+    return { header: NO_HEADER, payload, claims: payload, subjects, kids: NO_KEYS, source, signer: null }
+  }
+
+  const open: TokenVerifier['open'] = (token, now, loaded) => {
+    const opaque = findOpaque(token)
+    if (opaque !== null) return openOpaque(token, opaque, loaded)
     const jwt = readOnce(token)
     lastRead = null
     const source = hasIssuers ? sources.find(jwt) : sources.own
-    const { header, signer } = verifySignature(jwt, source, now, isLoaded)
+    const { header, signer } = verifySignature(jwt, source, now, loaded !== false)
     const claims = jwt.claims ?? parseClaims(decodePayload(jwt.jws))
     const { payload, subjects } = source.toPayload({ jws: jwt.jws, header, claims })
     if (hasIssuers) sources.assertSubject(source, payload.sub)
@@ -101,7 +133,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     source: TokenSource,
     now: number,
     isLoaded: boolean,
-  ): Pick<VerifiedToken, 'header' | 'signer'> => {
+  ): { readonly header: JwsHeader; readonly signer: BoundKey } => {
     try {
       const header = readHeader(jws.header)
       const signer = findSourceSigner(source, header, jws, { now, isLoaded })
@@ -118,16 +150,17 @@ export function createVerifier(settings: Settings): TokenVerifier {
   // What a schema builds anew (a Date, a list) could be changed by whoever gets it: then each check gets its own.
   const isFinal = ({ payload, claims }: VerifiedToken): boolean => schema === null || payload !== claims
 
-  const verify: TokenVerifier['verify'] = (token, now, allowExpired = false, isLoaded = false) => {
+  const verify: TokenVerifier['verify'] = (token, now, allowExpired = false, loaded = false) => {
     const known = takeAttempt(token, now, allowExpired) ?? recall(token, now)
-    const opened = known ?? open(token, now, isLoaded)
+    const opened = known ?? open(token, now, loaded)
     const { rules } = opened.source
     assertClaims(opened.claims, allowExpired ? { ...rules, allowExpired } : rules, now / 1000)
     const verified =
       schema === null || (known !== undefined && isFinal(known))
         ? opened
         : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
-    if (known === undefined && hasComeBefore?.(token) === true) {
+    // What an issuer says about an opaque token holds for a moment only, which its source decides.
+    if (known === undefined && opened.signer !== null && hasComeBefore?.(token) === true) {
       const kept = schema === null || hasOnlyImmutable(verified.payload) ? verified : opened
       kept.lookup = null
       remembered.set(token, kept)
@@ -141,7 +174,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     if (attempt === null || attempt.token !== token) return undefined
     const { verified, error, now: at } = attempt
     attempt = null
-    if (verified !== null) return verified.source.keys.isTrusted(verified.signer, now) ? verified : undefined
+    if (verified !== null) return isSignerTrusted(verified, now) ? verified : undefined
     if (at === now && !allowExpired) throw error
     return undefined
   }
@@ -149,6 +182,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
   return {
     verify,
     open,
+    findOpaque,
     verifyHeader(header, now) {
       const known = remembered.getByHeader(header)
       if (known !== undefined) return isFinal(known) ? known : null
@@ -158,7 +192,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
       const token = header.slice(prefix.length)
       attempt = null
       try {
-        if (findLoading(token) !== null) return null
+        if (findOpaque(token) !== null || findLoading(token) !== null) return null
         const verified = verify(token, now)
         attempt = { token, now, verified, error: null }
         return verified
@@ -167,15 +201,40 @@ export function createVerifier(settings: Settings): TokenVerifier {
         return null
       }
     },
-    async loadCertainKeys(token, now, lookups = new Set()) {
+    async loadForCertain(token, now, lookups = new Set()) {
+      const opaque = findOpaque(token)
+      if (opaque !== null) {
+        countLookup(lookups, token, opaque.issuer)
+        return opaque.opaque.load(token, true)
+      }
       const loading = recall(token, now) === undefined ? findLoading(token) : null
       if (loading !== null) await loadCertainKeys(loading, lookups)
+      return true
     },
-    async loadKeys(token) {
+    async load(token) {
+      const opaque = findOpaque(token)
+      if (opaque !== null) return opaque.opaque.load(token)
       const loading = findLoading(token)
       await loading?.loader.load(loading.header)
+      return true
     },
   }
+}
+
+// One object, like the list: what is remembered for the signers of tokens is found by it.
+const NO_KEYS: readonly string[] = Object.freeze([])
+const NO_HEADER: JwsHeader = Object.freeze({ alg: 'introspection' })
+
+function notAsked(issuer: string): KeysUnavailableError {
+  return new KeysUnavailableError(
+    new Error('The issuer of an opaque token has to be asked, which takes a promise'),
+    'Introspection unavailable',
+    issuer,
+  )
+}
+
+function isSignerTrusted({ source, signer }: VerifiedToken, now: number): boolean {
+  return signer !== null && source.keys.isTrusted(signer, now)
 }
 
 interface KeyLoading {
@@ -194,97 +253,13 @@ async function loadCertainKeys(
   lookups: Set<string>,
 ): Promise<void> {
   if ((source.keys.find(header, true) ?? []).length > 0) return
-  lookups.add(encoded)
-  if (lookups.size > MAX_LOOKUPS) {
-    const cause = new Error('The request has too many tokens whose keys are unknown')
-    throw new KeysUnavailableError(cause, undefined, source.issuer)
-  }
+  countLookup(lookups, encoded, source.issuer)
   await loader.load(header, true)
 }
 
-/** Values by token. The least recently used ones are dropped first. */
-export interface RecentTokens<Value> {
-  get(token: string): Value | undefined
-  /** By the whole value of the header that brings the token: its scheme, a space and the token. */
-  getByHeader(header: string): Value | undefined
-  set(token: string, value: Value): void
-}
-
-/**
- * A bounded map in two generations, each of half the size. Entries that are used move to the young generation. When it is
- * full, it becomes the old one, and the previous old one is dropped. `prefix` precedes a token in its header.
- *
- * An entry is found by a few characters at the end, which a token and its header share, and then compared in full: to
- * hash a whole token takes longer than all else. The end of a signature that held is as good as random. A forged token
- * with the same end finds nothing, and of two genuine ones the younger takes the place.
- */
-export function createRecentTokens<Value>(size: number, prefix: string): RecentTokens<Value> {
-  type Entry = { readonly token: string; readonly header: string; readonly value: Value }
-  const half = Math.max(1, Math.floor(size / 2))
-  let young = new Map<number, Entry>()
-  let old = new Map<number, Entry>()
-
-  const add = (key: number, entry: Entry): void => {
-    if (young.size >= half && !young.has(key)) {
-      old = size > 1 ? young : new Map<number, Entry>()
-      young = new Map()
-    }
-    young.set(key, entry)
-  }
-
-  const find = (text: string, isHeader: boolean): Value | undefined => {
-    const key = toKey(text)
-    const recent = young.get(key)
-    const entry = recent ?? old.get(key)
-    if (entry === undefined || text !== (isHeader ? entry.header : entry.token)) return undefined
-    if (recent === undefined && old.delete(key)) add(key, entry)
-    return entry.value
-  }
-
-  return {
-    get: (token) => find(token, false),
-    getByHeader: (header) => find(header, true),
-    set(token, value) {
-      // Flat copies: a token is a part of a header, with cookies one of kilobytes, and a flat text compares fastest.
-      add(toKey(token), { token: copyText(token), header: copyText(prefix + token), value })
-    },
-  }
-}
-
-// A word of 32 bits for each token, so that hardly any two share a bit; but no more than four mebibytes, however many
-// tokens are to be remembered: that number may be meant as "no limit".
-const MAX_WORDS = 2 ** 20
-
-// Returns a function that tells whether a token was verified recently. It may return `true` for a new token.
-// Remembering costs more than verifying, so only a token that comes a second time is remembered.
-function createSightings(size: number): (token: string) => boolean {
-  const half = Math.min(MAX_WORDS, Math.max(1, Math.floor(size / 2)))
-  const words = 2 ** Math.ceil(Math.log2(half))
-  let young = new Int32Array(words)
-  let old = new Int32Array(words)
-  let count = 0
-  return (token) => {
-    const hash = Math.imul(toKey(token), 0x9e3779b1)
-    const word = (hash >>> 5) & (words - 1)
-    const bit = 1 << (hash & 31)
-    if ((((young[word] as number) | (old[word] as number)) & bit) !== 0) return true
-    if (count === half) {
-      ;[young, old] = [old.fill(0), young]
-      count = 0
-    }
-    young[word] = (young[word] as number) | bit
-    count++
-    return false
-  }
-}
-
-// 28 bits. Not the last character, of which two or four bits are always zero.
-function toKey(text: string): number {
-  const end = text.length - 2
-  return (
-    readCode(text, end) ^
-    (readCode(text, end - 1) << 7) ^
-    (readCode(text, end - 2) << 14) ^
-    (readCode(text, end - 3) << 21)
-  )
+function countLookup(lookups: Set<string>, name: string, issuer: string | null): void {
+  lookups.add(name)
+  if (lookups.size <= MAX_LOOKUPS) return
+  const cause = new Error('The request has too many tokens whose issuers have to be asked')
+  throw new KeysUnavailableError(cause, undefined, issuer)
 }

@@ -50,6 +50,12 @@ export function parsePlace(answer: FoundSession | null): FoundSession | null {
   throw new TypeError('sessions.get() must return where the rotation of the session stands, or null')
 }
 
+/** The answer of `writeData`. */
+export function parseWritten(answer: boolean): boolean {
+  if (typeof answer === 'boolean') return answer
+  throw new TypeError('sessions.writeData() must return true or false')
+}
+
 /** The answer of `present`. */
 export function parsePresentation(answer: Presentation): Presentation {
   if (answer?.outcome === 'current' || isRefusal(answer)) return answer
@@ -79,7 +85,8 @@ function isOpened(answer: OpenedSession): boolean {
 }
 
 function isSession(answer: StoredSession): boolean {
-  return typeof answer?.sid === 'string' && typeof answer.user === 'string'
+  const isKnown = typeof answer?.sid === 'string' && typeof answer.user === 'string'
+  return isKnown && (answer.data === undefined || isTextOrNull(answer.data))
 }
 
 function isPlace({ current, previous, generation, movedAt, lastUsedAt }: RotationPlace): boolean {

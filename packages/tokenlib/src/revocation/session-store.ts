@@ -1,6 +1,7 @@
 import type { SessionClient } from '../events.js'
 import { readTimedId } from '../tokens/ids.js'
 import { readStoredId } from './revocation.js'
+import { type JsonSessionData, readData, type SessionData } from './session-data.js'
 import type {
   Presentation,
   PresentedToken,
@@ -20,6 +21,8 @@ export interface NewSession extends SessionClient {
   readonly expiresAt: number
   /** From then on no token of it can verify, leeway included; epoch milliseconds, or `FOREVER`. */
   readonly until: number
+  /** JSON text of at most `MAX_DATA_BYTES`, which the store returns unchanged; `null` or left out for none. */
+  readonly data?: string | null
 }
 
 /** A session that was stored. */
@@ -73,10 +76,12 @@ export interface StoredSession extends SessionClient {
   readonly expiresAt: number
   /** How often it has advanced. */
   readonly generation: number
+  /** The text that it was opened with or that `writeData` has written; `null` or left out for none. */
+  readonly data?: string | null
 }
 
 /** A live session of a user. */
-export interface SessionInfo extends SessionClient {
+export interface SessionInfo<Data extends object = JsonSessionData> extends SessionClient {
   /** The `sid` of its tokens. */
   readonly id: string
   /** The user; `null` if the store keeps only a digest, because the id is long or not plain ASCII. */
@@ -86,6 +91,8 @@ export interface SessionInfo extends SessionClient {
   readonly lastUsedAt: Date
   /** `null` for a session that never ends. */
   readonly expiresAt: Date | null
+  /** What the application keeps with the session, and the name of its device as `label`; `null` for nothing. */
+  readonly data: SessionData<Data> | null
 }
 
 // ECMA-262 §21.4.1.1: no Date is later.
@@ -93,7 +100,7 @@ const LAST_DATE = 8.64e15
 
 /** A session, as applications see it. */
 export function toInfo(session: StoredSession): SessionInfo {
-  const { sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent } = session
+  const { sid, user, startedAt, lastUsedAt, expiresAt, ip, userAgent, data = null } = session
   return {
     id: sid,
     sub: readStoredId(user),
@@ -102,6 +109,7 @@ export function toInfo(session: StoredSession): SessionInfo {
     expiresAt: expiresAt > LAST_DATE ? null : new Date(expiresAt),
     ip,
     userAgent,
+    data: readData(data),
   }
 }
 
@@ -147,6 +155,14 @@ export interface SessionStore {
   list(user: string, options: ListOptions): Promise<readonly StoredSession[]>
   /** One live, unrevoked session, or `null`. */
   get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<FoundSession | null>
+  /**
+   * Replaces the data of a live, unrevoked session if it is still `before`, byte by byte, in one atomic step; `null` is no
+   * data. Returns whether it was: `true` also if `data` is the same as `before`, so a database counts the rows that match,
+   * not those that change. Nothing else about the session changes, and the feed gets no entry.
+   *
+   * A store without it keeps no data: sessions cannot be opened with data or updated.
+   */
+  writeData?(sid: string, data: string | null, before: string | null): Promise<boolean>
 }
 
 /** How many sessions one call of a store revokes at most, so that others do not wait too long. */

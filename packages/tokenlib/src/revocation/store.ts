@@ -224,6 +224,7 @@ const SESSION_MEMBERS: Readonly<Record<keyof SessionStore, boolean>> = {
   present: true,
   list: true,
   get: true,
+  writeData: false,
 }
 
 /**

@@ -1,14 +1,7 @@
 import type { Lineage, SessionClaims } from '../tokens/create.js'
 import { createNonce, type RandomBytes } from '../tokens/ids.js'
 import type { StandardClaims, TokenPayload } from '../tokens/payload.js'
-import {
-  RefreshSupersededError,
-  RefreshTokenReusedError,
-  RevokedTokenError,
-  SessionLimitError,
-  TokenDecodeError,
-  type TokenError,
-} from '../errors.js'
+import { SessionLimitError } from '../errors.js'
 import type { SessionClient, TokenEmitter } from '../events.js'
 import { count, kindOf, type OptionKinds, parseOptions, text } from '../options.js'
 import { nextTurn } from '../runtime.js'
@@ -16,7 +9,8 @@ import type { CheckedToken } from './blocklist.js'
 import { createOpener, sessionsOf } from './opening.js'
 import { addDuration, FOREVER, parseText, toRevocationKey, toStoredId } from './revocation.js'
 import type { Revoker, RevokerOptions } from './revoker.js'
-import { decideRotation, type Presentation, type PresentedToken, type Reuse, ROOT } from './rotation.js'
+import { isWithoutSession, parsePresented, toRefusal } from './presented-tokens.js'
+import { decideRotation, type Reuse, ROOT } from './rotation.js'
 import {
   parseFound,
   parseList,
@@ -26,7 +20,9 @@ import {
   readClient,
 } from './session-answers.js'
 import type { ClientReader, SessionClientOptions } from './session-client.js'
+import type { SessionDataSchema } from './session-data.js'
 import {
+  type ListOptions,
   MAX_ENDED_AT_ONCE,
   MAX_LIST_LIMIT,
   type OpeningLimit,
@@ -35,6 +31,7 @@ import {
   type StoredSession,
   toInfo,
 } from './session-store.js'
+import { createSessionUpdates, type ReadSession, type SessionUpdates } from './session-updates.js'
 import type { RevocationStore } from './store.js'
 import type { StoreClient } from './store-client.js'
 
@@ -52,13 +49,14 @@ const LIST_OPTIONS: OptionKinds<ListSessionsOptions> = {
 }
 
 /** Opens, rotates and lists sessions in a store. */
-export interface StoredSessions {
+export interface StoredSessions extends SessionUpdates {
   /** Opens a session; `SessionLimitError` if a limit refuses it. */
   open(
     uid: string,
     endsAt: number | null,
     from: SessionClient,
     limit: OpeningLimit | null,
+    data: string | null,
   ): Promise<SessionClaims>
   /** Ends a session whose tokens were never handed out. Never rejects. */
   discard(sid: string, endsAt: number | null): Promise<void>
@@ -96,6 +94,7 @@ export interface SessionRules extends RevokerOptions {
   readonly clients: ClientReader
   /** How long a session waits for responses in flight before it advances, in milliseconds. */
   readonly graceMs: number
+  readonly dataSchema: SessionDataSchema | null
 }
 
 /** Sessions in a store that keeps them. */
@@ -114,13 +113,17 @@ export function createStoredSessions(
   }
   const open = createOpener(client, store, rules, discard)
 
-  const readPage = (uid: string, limit: number, before: string | null, idle: number) =>
+  // What is read of an answer is read inside of the call: a bad answer is a failure of the store.
+  const readPage = <Item>(uid: string, options: ListOptions, read: (session: StoredSession) => Item) =>
     client.call('list', async () =>
-      parseList(await sessionsOf(store).list(toStoredId(uid), { limit, before, idleMs: idle })),
+      parseList(await sessionsOf(store).list(toStoredId(uid), options)).map(read),
     )
 
-  const find: StoredSessions['find'] = (sid) =>
-    client.call('get', async () => parseFound(await sessionsOf(store).get(toStoredId(sid), { idleMs })))
+  const readOne: ReadSession = (sid, read) =>
+    client.call('get', async () => {
+      const found = parseFound(await sessionsOf(store).get(toStoredId(sid), { idleMs }))
+      return found && read(found)
+    })
 
   // Called as soon as the store has answered: a reuse must raise the alarm even if the answer is too late for the
   // request that waits for it.
@@ -146,11 +149,13 @@ export function createStoredSessions(
   })
 
   return {
-    async open(uid, endsAt, from, limit) {
+    ...createSessionUpdates(client, store, rules.dataSchema, readOne),
+    async open(uid, endsAt, from, limit, data) {
       const expiresAt = toMilliseconds(endsAt)
       const user = toStoredId(uid)
       const until = addDuration(expiresAt, retentionMs)
-      const session = { user, nonce: createNonce(random), expiresAt, until, ...from }
+      const nonce = createNonce(random)
+      const session = { user, nonce, expiresAt, until, ...from, ...(data !== null && { data }) }
       const lifetime = addDuration(expiresAt - now(), retentionMs)
       try {
         const { sid, startedAt: issuedAt } = await open({ uid, session, lifetime }, limit)
@@ -222,13 +227,12 @@ export function createStoredSessions(
       const { limit = MAX_LIST_LIMIT, before = null } = parseOptions('sessions.list()', options, LIST_OPTIONS)
       // Checked here too: a bad cursor from a client is not a failure of the store.
       parseListOptions({ limit, before, idleMs })
-      return (await readPage(parseText('uid', uid), limit, before, idleMs)).map(toInfo)
+      return readPage(parseText('uid', uid), { limit, before, idleMs }, toInfo)
     },
-    find,
+    find: (sid) => readOne(sid, (found) => found),
     async get(id, uid) {
-      const found = await find(parseText('A session id', id))
-      const isOwn = uid === undefined || found?.user === toStoredId(uid)
-      return found !== null && isOwn ? toInfo(found) : null
+      const isOwn = ({ user }: StoredSession): boolean => uid === undefined || user === toStoredId(uid)
+      return readOne(parseText('A session id', id), (found) => (isOwn(found) ? toInfo(found) : null))
     },
     async endOthers({ sub, sid: own }, end) {
       if (own === undefined) throw new TypeError('The token belongs to no session')
@@ -236,7 +240,11 @@ export function createStoredSessions(
       let before: string | null = null
       for (;;) {
         // Idle sessions too: another manager may allow them more time.
-        const page: readonly StoredSession[] = await readPage(sub, MAX_ENDED_AT_ONCE, before, FOREVER)
+        const page: readonly StoredSession[] = await readPage(
+          sub,
+          { limit: MAX_ENDED_AT_ONCE, before, idleMs: FOREVER },
+          (one) => one,
+        )
         if (page.some(({ sid }) => sid === before)) {
           throw new TypeError('sessions.list() must return the sessions after `before`, without that one')
         }
@@ -250,38 +258,6 @@ export function createStoredSessions(
       }
     },
   }
-}
-
-// A token without a stored session was never rotated, so it is not used up.
-function isWithoutSession({ sid, gen }: TokenPayload): boolean {
-  return sid === undefined || gen === undefined
-}
-
-// The place of a verified refresh token in its session, or `TokenDecodeError`.
-function parsePresented({ jti, sid, gen, par, sat }: TokenPayload): {
-  readonly sid: string
-  readonly token: PresentedToken
-} {
-  if (sid === undefined || gen === undefined) {
-    throw new TokenDecodeError(
-      'Refresh token belongs to no session: only tokens of sessions.open() can be refreshed',
-    )
-  }
-  if (jti === undefined || par === undefined || sat === undefined) {
-    throw new TokenDecodeError('Refresh token does not name its parent, so the user must log in again')
-  }
-  const parent = par === ROOT ? ROOT : toStoredId(par)
-  return { sid, token: { id: toStoredId(jti), parent, generation: gen, issuedAt: sat } }
-}
-
-function toRefusal(
-  outcome: Exclude<Presentation['outcome'], 'current'>,
-  { header, payload }: CheckedToken,
-): TokenError {
-  if (outcome === 'superseded') return new RefreshSupersededError()
-  return outcome === 'reused'
-    ? new RefreshTokenReusedError(payload, header)
-    : new RevokedTokenError(payload, header)
 }
 
 function isAnotherClient(known: SessionClient, given: SessionClient): boolean {

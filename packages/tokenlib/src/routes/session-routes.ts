@@ -17,6 +17,7 @@ import {
   answerEndSession,
   answerLogout,
   answerLogoutEverywhere,
+  answerRenameSession,
   answerSession,
   answerSessions,
 } from './session-routes/sessions.js'
@@ -58,6 +59,8 @@ export interface SessionRoutes extends MountableRoutes {
   readonly sessions: SessionRoute
   /** `DELETE sessions/:id` */
   readonly endSession: (request: Request, id: string) => Promise<Response>
+  /** `PATCH sessions/:id` */
+  readonly renameSession: (request: Request, id: string) => Promise<Response>
   /** `DELETE sessions` */
   readonly endOtherSessions: SessionRoute
   /** `POST step-up` */
@@ -74,6 +77,7 @@ const ANSWERS: Readonly<Record<RouteName, Answer>> = {
   session: answerSession,
   sessions: answerSessions,
   endSession: answerEndSession,
+  renameSession: answerRenameSession,
   endOtherSessions: answerEndOtherSessions,
   stepUp: answerStepUp,
 }
@@ -91,9 +95,14 @@ const DEVICE_ANSWERS: Readonly<Record<DeviceRouteName, Answer>> = {
  *   logIn: async ({ name, password }) => findUser(name, password),
  * })
  */
-export function createSessionRoutes<Input extends object, Output extends object, Subject>(
-  tokens: TokenManager<Input, Output, Subject>,
-  options: NoInfer<SessionRoutesOptions<Input>>,
+export function createSessionRoutes<
+  Input extends object,
+  Output extends object,
+  Subject,
+  Data extends object,
+>(
+  tokens: TokenManager<Input, Output, Subject, Data>,
+  options: NoInfer<SessionRoutesOptions<Input, Input, Data>>,
 ): SessionRoutes {
   assertRouteOptions(options)
   const { path = '/auth', deviceBound = false } = options
@@ -121,10 +130,14 @@ export function createSessionRoutes<Input extends object, Output extends object,
     RouteName,
     Route<[id?: string]>
   >
-  const endSession = async (request: Request, id: string): Promise<Response> => {
-    if (typeof id !== 'string') throw new TypeError('endSession() takes a request and the id of a session')
-    return single.endSession(request, id)
-  }
+  // Without the id, a handler that forgets it would answer 404 to everything.
+  const withId =
+    (name: 'endSession' | 'renameSession') =>
+    async (request: Request, id: string): Promise<Response> => {
+      if (typeof id !== 'string') throw new TypeError(`${name}() takes a request and the id of a session`)
+      return single[name](request, id)
+    }
+  const ofSession = create(['endSession', 'renameSession'])
   const routes = all.map((name) => [
     `/${ROUTES[name].path}`,
     create(all.filter((other) => ROUTES[other].path === ROUTES[name].path)),
@@ -138,11 +151,12 @@ export function createSessionRoutes<Input extends object, Output extends object,
     routes: Object.fromEntries(deviceBound ? [...routes, ...devices] : routes) as Record<string, Route>,
     find(rest) {
       const id = SESSION_PATH.exec(rest)?.[1]
-      return id === undefined ? null : (request) => endSession(request, decode(id))
+      return id === undefined ? null : (request) => ofSession(request, decode(id))
     },
   })
 
-  return Object.freeze({ ...single, endSession, ...router })
+  const byId = { endSession: withId('endSession'), renameSession: withId('renameSession') }
+  return Object.freeze({ ...single, ...byId, ...router })
 }
 
 // At least one character: `DELETE sessions/` must not be taken for `DELETE sessions`.

@@ -28,10 +28,12 @@ export function createDeviceSessions(parts: SessionParts & { readonly random: Ra
   return {
     createChallenge: (sid) => proofs.createChallenge(sid),
     async parseSession(refreshToken) {
+      // Not sent to another issuer.
+      if (parts.authenticator.verifier.findOpaque(refreshToken) !== null) throw notBound()
       const { claims, source } = await verifyWithKeys(parts.authenticator, refreshToken, {})
       const { type, sid, cnf } = claims
       const isBound = source.issuer === null && type === 'refresh' && cnf?.jwk !== undefined
-      if (!isBound || sid === undefined) throw new InvalidProofError('Token is not bound to a device')
+      if (!isBound || sid === undefined) throw notBound()
       return sid
     },
     bind: (request, proof, options) =>
@@ -44,4 +46,8 @@ export function createDeviceSessions(parts: SessionParts & { readonly random: Ra
     refresh: (request, proof) =>
       refreshPair(parts, request, {}, ({ sid = '', cnf }) => proofs.check(proof, sid, cnf)),
   }
+}
+
+function notBound(): InvalidProofError {
+  return new InvalidProofError('Token is not bound to a device')
 }

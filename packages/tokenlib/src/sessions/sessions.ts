@@ -9,11 +9,13 @@ import {
   type OptionKinds,
   parseOptions,
   required,
+  unchecked,
 } from '../options.js'
 import { type Authenticator, reportingRejection } from '../requests/authenticate.js'
 import { requireSessions } from '../revocation/connect-store.js'
 import { parseText } from '../revocation/revocation.js'
 import { clean, CLIENT_OPTIONS, type SessionClientOptions } from '../revocation/session-client.js'
+import type { JsonSessionData, SessionData, SessionDataChanges } from '../revocation/session-data.js'
 import { MAX_SESSION_LIMIT, type SessionInfo, type WhenFull } from '../revocation/session-store.js'
 import type { ListSessionsOptions } from '../revocation/stored-sessions.js'
 import { type ClaimsInput, TOKEN_OPTIONS } from '../tokens/create.js'
@@ -25,15 +27,20 @@ import { type RevokeOptions, runRevocation } from './run-revocation.js'
 import type { PairTokenOptions, RefreshedTokens, TokenPair } from './token-maker.js'
 
 /** Opens, refreshes, lists and ends sessions. */
-export interface Sessions<Input extends object = JsonClaims> {
+export interface Sessions<Input extends object = JsonClaims, Data extends object = JsonSessionData> {
   /** Opens a session and returns its access and refresh token. A store that keeps sessions keeps it. */
-  open(claims: { readonly uid: string } & Input, options?: OpenSessionOptions): Promise<TokenPair>
+  open(claims: { readonly uid: string } & Input, options?: OpenSessionOptions<Data>): Promise<TokenPair>
   /** Exchanges a refresh token, or the one in a request, for new tokens. It is used up once its successor is used. */
   refresh(source: RequestSource | string, options?: RefreshOptions): Promise<RefreshedTokens>
   /** The active sessions of a user, newest first, one page at a time. */
-  list(uid: string, options?: ListSessionsOptions): Promise<readonly SessionInfo[]>
+  list(uid: string, options?: ListSessionsOptions): Promise<readonly SessionInfo<Data>[]>
   /** An active session, or `null`; with `uid`, only if it is that user's. Passing `undefined` as `uid` is a `TypeError`. */
-  get(id: string, ...owner: [uid?: string]): Promise<SessionInfo | null>
+  get(id: string, ...owner: [uid?: string]): Promise<SessionInfo<Data> | null>
+  /**
+   * Changes the data of a session of a user, member by member: `null` removes one, and those left out stay. Changes at the
+   * same time are all kept. Returns the session, or `null` if the user has no such session.
+   */
+  update(id: string, uid: string, changes: SessionDataChanges<Data>): Promise<SessionInfo<Data> | null>
   /** Ends a session of a user. Returns `false` if the user has no such session. */
   end(id: string, uid: string, options?: RevokeOptions): Promise<boolean>
   /** Ends the user's other sessions, all but the token's own. Returns how many it ended. */
@@ -43,7 +50,9 @@ export interface Sessions<Input extends object = JsonClaims> {
 }
 
 /** `tokens.sessions` of a manager. */
-export function createSessions<Input extends object>(parts: SessionParts): Sessions<Input> {
+export function createSessions<Input extends object, Data extends object>(
+  parts: SessionParts,
+): Sessions<Input, Data> {
   const { authenticator } = parts
   const { settings, store } = authenticator
 
@@ -51,11 +60,20 @@ export function createSessions<Input extends object>(parts: SessionParts): Sessi
     open: (claims, options = {}) => openSession(parts, claims, options),
     refresh: (source, options = {}) => refreshPair(parts, source, options),
     async list(uid, options = {}) {
-      return requireSessions(store, 'sessions.list').list(uid, options)
+      return (await requireSessions(store, 'sessions.list').list(
+        uid,
+        options,
+      )) as readonly SessionInfo<Data>[]
     },
     async get(id, ...owner) {
       const sessions = requireSessions(store, 'sessions.get')
-      return owner.length === 0 ? sessions.get(id) : sessions.get(id, parseText('uid', owner[0]))
+      const found =
+        owner.length === 0 ? await sessions.get(id) : await sessions.get(id, parseText('uid', owner[0]))
+      return found as SessionInfo<Data> | null
+    },
+    async update(id, uid, changes) {
+      const updated = await requireSessions(store, 'sessions.update').update(id, uid, changes)
+      return updated as SessionInfo<Data> | null
     },
     async end(id, uid, options) {
       const sessions = requireSessions(store, 'sessions.end')
@@ -79,7 +97,10 @@ export function createSessions<Input extends object>(parts: SessionParts): Sessi
 }
 
 /** Options of a new pair, and where its login comes from. */
-export interface OpenSessionOptions extends PairTokenOptions, SessionClientOptions {
+export interface OpenSessionOptions<Data extends object = JsonSessionData>
+  extends PairTokenOptions, SessionClientOptions {
+  /** What the store keeps with the session, at most 2,048 bytes of JSON; `label` is the name of the device. */
+  readonly data?: SessionData<Data> | undefined
   /**
    * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Left out, it is as
    * `JWT_SESSION_COOKIE` says.
@@ -99,8 +120,9 @@ export interface OpenSessionOptions extends PairTokenOptions, SessionClientOptio
   readonly proofOf?: RequestSource | undefined
 }
 
-const OPEN_OPTIONS: OptionKinds<Omit<OpenSessionOptions, keyof PairTokenOptions>> = {
+const OPEN_OPTIONS: OptionKinds<Omit<OpenSessionOptions<object>, keyof PairTokenOptions>> = {
   ...CLIENT_OPTIONS,
+  data: unchecked(),
   remember: flag,
   maxSessions: count(1, MAX_SESSION_LIMIT),
   whenFull: choice(['endOldest', 'refuse']),
@@ -110,10 +132,10 @@ const OPEN_OPTIONS: OptionKinds<Omit<OpenSessionOptions, keyof PairTokenOptions>
 async function openSession(
   { maker, users, authenticator }: SessionParts,
   given: ClaimsInput,
-  options: OpenSessionOptions,
+  options: OpenSessionOptions<object>,
 ): Promise<TokenPair> {
   assertOptions('sessions.open()', options, { ...TOKEN_OPTIONS, access: {}, refresh: {}, ...OPEN_OPTIONS })
-  const { request, ip, userAgent, remember, maxSessions, whenFull, proofOf, ...givenOptions } = options
+  const { request, ip, userAgent, remember, maxSessions, whenFull, proofOf, data, ...givenOptions } = options
   const own = { request, ip, userAgent, remember, maxSessions, whenFull, proofOf }
   parseOptions('sessions.open()', own, OPEN_OPTIONS)
   if (proofOf === undefined && authenticator.proofs.required !== null) {
@@ -128,6 +150,7 @@ async function openSession(
   const sessions =
     maxSessions === undefined ? (store?.sessions ?? null) : requireSessions(store, 'maxSessions')
   const limit = maxSessions === undefined ? null : { max: maxSessions, whenFull: whenFull ?? 'endOldest' }
+  const kept = data === undefined ? null : await requireSessions(store, 'data').toText(data)
   const client = clients.read({ request, ip, userAgent })
   const rejected = { claims: { sub: given?.uid }, client: { request, ip, userAgent } }
   // Before the claims are checked: describeUser may complete them.
@@ -140,7 +163,7 @@ async function openSession(
   // Before the session is opened, or it could end up without tokens. A login with a limit may also end another session,
   // which cannot be undone, so the signer has to work right now.
   await maker.assertSignerAvailable(limit === null ? undefined : inputLength)
-  const session = (await sessions?.open(claims.uid, endsAt, client, limit)) ?? maker.startSession()
+  const session = (await sessions?.open(claims.uid, endsAt, client, limit, kept)) ?? maker.startSession()
   let pair: TokenPair
   try {
     pair = await maker.signPair(claims, tokenOptions, { ...session, remember, cnf })

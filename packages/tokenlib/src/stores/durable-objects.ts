@@ -149,6 +149,7 @@ export function createDurableObjectStore(
         return call('list', user, page)
       },
       get: (sid, rules) => call('get', sid, rules),
+      writeData: (sid, data, before) => call('writeData', sid, data, before),
     },
     async close() {},
   })
@@ -171,6 +172,8 @@ const IS_REPEATABLE: Readonly<Record<keyof ObjectOperations, boolean>> = {
   present: true,
   list: true,
   get: true,
+  // The second call may find what the first has written, and the caller looks again.
+  writeData: true,
 }
 
 // As Cloudflare marks its errors.

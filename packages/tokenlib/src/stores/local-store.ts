@@ -5,14 +5,12 @@ import {
   isWatermark,
   raiseWatermark,
   type Revocation,
-  type RevocationKind,
   toFirstStart,
 } from '../revocation/revocation.js'
 import {
   decideRotation,
   type PresentedToken,
   type RotationDecision,
-  type RotationPlace,
   type RotationRules,
   toFirstPlace,
   toPresentation,
@@ -23,64 +21,16 @@ import type { Position, RevocationStore } from '../revocation/store.js'
 import { assertSessionLimit, decideOpening, MAX_ENDED_AT_ONCE } from '../revocation/session-store.js'
 import { nextTurn } from '../runtime.js'
 import { toTimedId } from '../tokens/ids.js'
-import { listLive, type SessionPage, type SessionPlace } from './store-parts.js'
-
-/** A session as it is stored. */
-export interface SessionRow extends FoundSession {
-  /** Epoch milliseconds, or `FOREVER`. */
-  readonly until: number
-}
-
-/** The columns that are needed to revoke a session. */
-export type SessionEnd = Pick<SessionRow, 'sid' | 'until'>
-
-/** The sessions of a user (`null`: of all users) that started after one moment and up to another. */
-export interface LateSessions {
-  readonly user: string | null
-  readonly after: number
-  readonly upTo: number
-}
-
-/** Tells which sessions are live. */
-export interface Liveness {
-  readonly now: number
-  readonly idleMs: number
-}
-
-/** The data of a store, as seen by a read. */
-export interface ReadableRows {
-  /** Epoch milliseconds. */
-  readonly now: number
-  /** The `notBefore` of a key, or `undefined`. */
-  readonly find: (kind: RevocationKind, id: string) => number | undefined
-  readonly findSession: (sid: string) => SessionRow | null
-  /** Reads at most `size` sessions of a user, newest first. */
-  readonly readPage: (user: string, from: SessionPlace | null, size: number, live: Liveness) => SessionPage
-}
-
-/** The data of a store in a transaction. */
-export interface Rows extends ReadableRows {
-  /** In milliseconds. */
-  readonly longestLifetime: number
-  /** The position that includes everything written so far. */
-  readonly position: () => Position
-  /** Merges an entry with what is there; one that raises nothing does not count as a change. */
-  readonly merge: (entry: Revocation) => void
-  /** Writes without changing anything, to find out whether the store can be written to. */
-  readonly touch: () => void
-  readonly insertSession: (session: SessionRow) => void
-  /** Stores a new place, and what is known of the client. */
-  readonly moveSession: (session: SessionRow, place: RotationPlace, client: SessionClient) => void
-  /** Removes a session that started at `startedUpTo` or before. */
-  readonly removeSession: (sid: string, startedUpTo: number) => void
-  /** The newest start of a user's sessions, or of all for `null`; 0 without any. */
-  readonly readNewestStart: (user: string | null) => number
-  /** `MAX_ENDED_AT_ONCE` at most. */
-  readonly readLate: (late: LateSessions) => readonly SessionEnd[]
-  /** Counts the live sessions of a user, up to `most`. */
-  readonly countLive: (user: string, live: Liveness, most: number) => number
-  readonly readOldest: (user: string, live: Liveness, most: number) => readonly SessionEnd[]
-}
+import {
+  findLive,
+  isRevoked,
+  type LateSessions,
+  type ReadableRows,
+  type Rows,
+  type SessionEnd,
+  type SessionRow,
+} from './local-rows.js'
+import { listLive } from './store-parts.js'
 
 /** How a store runs a step on its data. */
 export interface LocalData {
@@ -176,26 +126,18 @@ export function createLocalStore({ write, read }: LocalData): LocalStore {
         ),
       get: async (sid, { idleMs }) =>
         read((rows) => {
-          const session = rows.findSession(sid)
-          const live = { now: rows.now, idleMs }
-          return session !== null && isLive(session, live, rows.find) ? toFound(session) : null
+          const session = findLive(rows, sid, idleMs)
+          return session && toFound(session)
+        }),
+      writeData: (sid, data, before) =>
+        write((rows) => {
+          const session = findLive(rows, sid, FOREVER)
+          if (session === null || (session.data ?? null) !== before) return false
+          rows.writeData(session, data)
+          return true
         }),
     },
   }
-}
-
-/** Whether a session has not expired, was used recently enough, and is not revoked. */
-export function isLive(session: SessionRow, { now, idleMs }: Liveness, find: ReadableRows['find']): boolean {
-  return now < session.until && now - session.lastUsedAt <= idleMs && !isRevoked(session, find)
-}
-
-function isRevoked({ sid, user, startedAt }: SessionRow, find: ReadableRows['find']): boolean {
-  return startedAt <= Math.max(find('session', sid) ?? 0, toWatermark(user, find))
-}
-
-/** The watermark that applies to a user: its own, or the one for everybody. */
-export function toWatermark(user: string, find: ReadableRows['find']): number {
-  return Math.max(find('user', user) ?? 0, find('all', '') ?? 0)
 }
 
 /** Revokes every session there is; returns the moment of the watermark. */
@@ -260,13 +202,13 @@ function endSession({ sid, until }: SessionEnd, rows: Rows): void {
   rows.removeSession(sid, FOREVER)
 }
 
-function open({ nonce, ...session }: NewSession, rows: Rows): OpenedSession {
+function open({ nonce, data = null, ...session }: NewSession, rows: Rows): OpenedSession {
   const watermarks = [rows.find('user', session.user) ?? 0, rows.find('all', '') ?? 0]
   const starts = watermarks.filter((moment) => moment < FOREVER).map(toFirstStart)
   // Whole milliseconds, as in the id.
   const startedAt = Math.max(Math.floor(rows.now), ...starts)
   const sid = toTimedId(startedAt, nonce)
-  rows.insertSession({ ...session, sid, startedAt, ...toFirstPlace(startedAt) })
+  rows.insertSession({ ...session, data, sid, startedAt, ...toFirstPlace(startedAt) })
   return { sid, startedAt }
 }
 

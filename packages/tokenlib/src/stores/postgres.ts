@@ -3,7 +3,7 @@ import { isWatermark, type Revocation } from '../revocation/revocation.js'
 import { assertSpendable } from '../revocation/spent-ids.js'
 import { defineStore, type FeedPage, type Position, type RevocationStore } from '../revocation/store.js'
 import { callQuietly, createLossReporter } from './loss-reporter.js'
-import { pollFeed } from './store-parts.js'
+import { createPruneTurns, pollFeed, readClock, toMilliseconds, toPage, toResetPage } from './store-parts.js'
 import { withOrigin } from './store-origin.js'
 import { emitWarning } from '../runtime.js'
 import { type Clock, createCautiousClock, schedulerOf, systemClock } from '../time.js'
@@ -20,8 +20,6 @@ import {
   createHistoryStatements,
   type History,
   type HistoryAnswer,
-  readClock,
-  toMilliseconds,
 } from './postgres/history.js'
 import { createSessionStatements } from './postgres/session-statements.js'
 import { createPostgresSessions } from './postgres/sessions.js'
@@ -34,7 +32,6 @@ import {
   toMigration,
   toTables,
 } from './postgres/tables.js'
-import { createPruneTurns, toPage, toResetPage } from './store-parts.js'
 
 export { migrationSql }
 export { inspectPostgres, type PostgresInspection } from './postgres/inspect.js'

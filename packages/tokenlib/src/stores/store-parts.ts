@@ -9,7 +9,7 @@ import {
 } from '../revocation/session-store.js'
 import type { FeedOptions, FeedPage, Position } from '../revocation/store.js'
 import { nextTurn, sleep } from '../runtime.js'
-import { type Scheduler, systemScheduler } from '../time.js'
+import { type Clock, type Scheduler, systemScheduler } from '../time.js'
 
 /** A place in the list of a user's sessions. */
 export interface SessionPlace {
@@ -171,4 +171,14 @@ export function assertKnownLayout(store: string, version: number, own: number): 
     `The data of the ${store} store has version ${version}, which a newer release of tokenlib has made, and this ` +
       `release can use version ${own}: install the newer release, or give this one data of its own`,
   )
+}
+
+/** The time of a clock that was passed in; `null` leaves it to the server's. */
+export function readClock(clock: Clock | undefined): number | null {
+  return clock === undefined ? null : toMilliseconds(clock())
+}
+
+/** Whole milliseconds, as the columns need them; upwards, since a revocation may last longer, but not shorter. */
+export function toMilliseconds(time: number): number {
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(time))
 }

@@ -13,12 +13,12 @@ export type ClaimsSchema<Input extends object = object, Output extends object = 
 >
 
 /** Throws `ConfigurationError` unless a value can be used as a schema. */
-export function assertSchema(value: unknown): void {
+export function assertSchema(option: string, value: unknown): void {
   // Not only objects: a schema of arktype is a function.
   const { version, validate: check } = (value as Partial<ClaimsSchema> | null)?.['~standard'] ?? {}
   if ((version as unknown) === 1 && typeof check === 'function') return
   throw new ConfigurationError(
-    'claims must be a Standard Schema, version 1: a schema of zod 3.24 or later, valibot 1, arktype 2 or another library ' +
+    `${option} must be a Standard Schema, version 1: a schema of zod 3.24 or later, valibot 1, arktype 2 or another library ` +
       'of https://standardschema.dev',
   )
 }
@@ -85,39 +85,47 @@ function pick(source: object, isWanted: (name: string) => boolean): Record<strin
  * Throws a `TypeError` that names the claim unless JSON carries its value unchanged.
  *
  * `JSON.stringify` does not check that: it turns a `Date` into a string, a `Map` into `{}` and `NaN` into `null`, and
- * drops `undefined`. `parents` are the objects around the value, to detect cycles and measure depth.
+ * drops `undefined`. `parents` are the objects around the value, to detect cycles and measure depth; `what` is what the
+ * message calls it.
  */
-export function assertSerializable(path: string, value: unknown, parents: readonly object[] = NONE): void {
+export function assertSerializable(
+  path: string,
+  value: unknown,
+  parents: readonly object[] = NONE,
+  what = 'claim',
+): void {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return
   if (Number.isFinite(value)) return
-  if (typeof value !== 'object') throw notSerializable(typeName(value), path)
-  if (parents.includes(value)) throw notSerializable('circular reference', path)
+  if (typeof value !== 'object') throw notSerializable(typeName(value), path, what)
+  if (parents.includes(value)) throw notSerializable('circular reference', path, what)
   // One level is taken by the claims set itself.
-  if (parents.length + 2 > MAX_JSON_DEPTH) throw notSerializable('too deeply nested value', path)
+  if (parents.length + 2 > MAX_JSON_DEPTH) throw notSerializable('too deeply nested value', path, what)
 
   // JSON.stringify would call it, and the result would be signed.
   if (typeof (value as { toJSON?: unknown }).toJSON === 'function')
-    throw notSerializable(typeName(value), path)
+    throw notSerializable(typeName(value), path, what)
   const around = [...parents, value]
   if (Array.isArray(value)) {
     // By index: forEach and for...in pass over holes, which JSON would write as null.
-    for (let at = 0; at < value.length; at++) assertSerializable(`${path}[${at}]`, value[at], around)
-    if (Object.keys(value).length > value.length) throw notSerializable('Array with other members', path)
+    for (let at = 0; at < value.length; at++) assertSerializable(`${path}[${at}]`, value[at], around, what)
+    if (Object.keys(value).length > value.length)
+      throw notSerializable('Array with other members', path, what)
     return
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   // Plain objects, also of other realms, and payloads.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null) {
-    throw notSerializable(typeName(value), path)
+    throw notSerializable(typeName(value), path, what)
   }
-  if (Object.getOwnPropertySymbols(value).length > 0) throw notSerializable('symbol', path)
-  for (const [name, member] of Object.entries(value)) assertSerializable(`${path}.${name}`, member, around)
+  if (Object.getOwnPropertySymbols(value).length > 0) throw notSerializable('symbol', path, what)
+  for (const [name, member] of Object.entries(value))
+    assertSerializable(`${path}.${name}`, member, around, what)
 }
 
 const NONE: readonly object[] = []
 
-function notSerializable(type: string, path: string): TypeError {
-  return new TypeError(`Object of type ${type} is not JSON serializable (claim "${path}")`)
+function notSerializable(type: string, path: string, what: string): TypeError {
+  return new TypeError(`Object of type ${type} is not JSON serializable (${what} "${path}")`)
 }
 
 function typeName(value: unknown): string {

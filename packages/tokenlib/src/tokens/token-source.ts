@@ -81,6 +81,20 @@ export interface SourceKeys {
   readonly loader: KeyLoader | null
 }
 
+/** Tokens that only their issuer can read (RFC 7662). */
+export interface OpaqueTokens {
+  /**
+   * What the issuer said about a token, or `null` if it has to be asked. Throws `TokenDecodeError` for a token that the
+   * issuer refuses.
+   */
+  recall(token: string): OpenedToken | null
+  /**
+   * Asks the issuer about a token, unless what it said still counts. Rejects with `TokenDecodeError` for a token that it
+   * refuses, and with `KeysUnavailableError` if it does not answer. For `mustBeCertain` see `KeyLoader`.
+   */
+  load(token: string, mustBeCertain?: boolean): Promise<OpenedToken>
+}
+
 /** Loads the keys of a source. */
 export interface KeyLoader {
   /**
@@ -110,7 +124,12 @@ export interface IssuerSource extends TokenSource {
   readonly longestLifetime: number
   /** How long revocations of its sessions are kept, in milliseconds. */
   readonly sessionLifetime: number
+  /** Reads its tokens if they are opaque; its keys then verify nothing. A manager takes one such issuer. */
+  readonly opaque?: OpaqueTokens | undefined
 }
+
+/** The source of an issuer whose tokens are opaque. */
+export type OpaqueSource = IssuerSource & { readonly opaque: OpaqueTokens }
 
 /**
  * An issuer whose tokens a manager accepts in addition to its own, for the option `issuers`. The functions of

@@ -4,7 +4,7 @@ import { type BoundKey, readHigherSpelling, readLowerSpelling } from './algorith
 import { type CompactJws, parseCompact } from './compact.js'
 import type { NodeKey } from './jose.js'
 import { isNonEmptyString } from './payload.js'
-import type { IssuerSource, SourceContext, TokenSource, TrustedIssuer } from './token-source.js'
+import type { IssuerSource, OpaqueSource, SourceContext, TokenSource, TrustedIssuer } from './token-source.js'
 
 /** The name of the manager's own tokens in policies and revocations. */
 export const OWN = 'own'
@@ -16,6 +16,11 @@ export interface TokenSources {
   readonly issuers: Issuers
   /** The source that a JWT claims to come from, or `TokenIssuerError`. Verifies nothing. */
   find(jwt: UnverifiedJwt): TokenSource
+  /**
+   * The source whose issuer has to be asked about a token: an opaque one, or a JWT that names this issuer. `null` for every
+   * other token, and for what is no token at all. Never throws.
+   */
+  findOpaque(token: string, maxLength: number): OpaqueSource | null
   /** Throws `TokenDecodeError` if a user of one source has the prefix of another. */
   assertSubject(source: TokenSource, sub: string): void
   /** Throws `ConfigurationError` if our own keys include a key that an issuer must not share. */
@@ -54,6 +59,7 @@ export function connectSources(
     for (const source of others) assertSeparateKeys(source, keys)
   }
   assertOwnKeys(ownKeys)
+  const opaque = parseOpaque(others)
   const nameless = others.find(({ isWithoutIss }) => isWithoutIss)
   const prefixes = others.map(({ subjectPrefix }) => subjectPrefix).filter(isNonEmptyString)
 
@@ -69,6 +75,17 @@ export function connectSources(
       if (source?.isWithoutIss === true) throw new TokenIssuerError()
       return source ?? own
     },
+    findOpaque(token, maxLength) {
+      if (opaque === null || typeof token !== 'string' || token.length > maxLength) return null
+      if (!B64TOKEN.test(token)) return null
+      // Our own tokens are not sent to anybody, also where they are cut off or misspelt.
+      if (!looksLikeJwt(token)) return opaque
+      try {
+        return parseUnverifiedJwt(token, maxLength).claims?.['iss'] === opaque.issuer ? opaque : null
+      } catch {
+        return null
+      }
+    },
     assertSubject({ subjectPrefix }, sub) {
       for (const prefix of prefixes) {
         if (prefix === subjectPrefix || !sub.startsWith(prefix)) continue
@@ -78,6 +95,27 @@ export function connectSources(
     },
     assertOwnKeys,
   }
+}
+
+// RFC 6750 §2.1. Nothing else is sent: it could not be a bearer token.
+const B64TOKEN = /^[A-Za-z0-9._~+/-]+=*$/
+
+// Decoded laxly: also what a strict parser refuses may be one of our tokens. What is random does not decode to UTF-8.
+function looksLikeJwt(token: string): boolean {
+  const dot = token.indexOf('.')
+  const start = Buffer.from(dot === -1 ? token : token.slice(0, dot), 'base64url').toString('utf8')
+  return start.trimStart().startsWith('{') && !start.includes('\ufffd')
+}
+
+function parseOpaque(sources: readonly IssuerSource[]): OpaqueSource | null {
+  const [first = null, second] = sources.filter(
+    (source): source is OpaqueSource => source.opaque !== undefined,
+  )
+  if (second === undefined) return first
+  // Each of them would get the tokens of the other.
+  throw new ConfigurationError(
+    `Issuer ${second.issuer}: another issuer already has opaque tokens, which do not say whose they are. Use a manager for each`,
+  )
 }
 
 function connectIssuers(own: TokenSource, list: readonly TrustedIssuer[], context: SourceContext): Issuers {

@@ -15,7 +15,7 @@ import type { FastifyReplyLike, ReplyMethods } from '../node-bridge.js'
 
 /** A manager, whatever its claims are; only what takes claims or payloads is left out. */
 export type AnyManager = Omit<
-  TokenManager<never, object>,
+  TokenManager<never, object, unknown, object>,
   'setCallbackTokenBlocklist' | 'setTokenBlocklist' | 'setSubjectGetter'
 >
 

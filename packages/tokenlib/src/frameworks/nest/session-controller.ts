@@ -91,6 +91,11 @@ export class SessionController {
     return this.routes.endSession(request, id)
   }
 
+  /** `PATCH sessions/:id` */
+  renameSession(request: Request, id: string): Promise<Response> {
+    return this.routes.renameSession(request, id)
+  }
+
   /** `DELETE sessions` */
   endOtherSessions(request: Request): Promise<Response> {
     return this.routes.endOtherSessions(request)
@@ -217,7 +222,7 @@ function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: V
   // The handler takes a Fetch request, and returns a Fetch response, which is sent.
   responders.add(handler)
   FetchRequest()(prototype, name, 0)
-  if (name === ('endSession' satisfies RouteName)) Param('id')(prototype, name, 1)
+  if (path.endsWith(':id')) Param('id')(prototype, name, 1)
   Res()(prototype, name, RESPONSE_INDEX)
 }
 

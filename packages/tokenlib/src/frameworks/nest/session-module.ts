@@ -117,7 +117,7 @@ function createModule(
   const mounted = mountController(controller, path)
   const createOpen = (
     source: SessionRoutesSource,
-    tokens: TokenManager<object>,
+    tokens: TokenManager<object, AnyClaims, unknown, object>,
     options: SessionModuleOptions,
     ...places: [ApplicationConfig, ModulesContainer]
   ) => {

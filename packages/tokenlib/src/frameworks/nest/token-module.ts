@@ -24,8 +24,8 @@ import { internalsOf } from '../../sessions/internals.js'
 
 /** What a manager is built from, one that is built already, or a choice among several. */
 export type TokenSource<Input extends object, Output extends object, Subject> =
-  | TokenManagerOptions<Input, Output, Subject>
-  | { readonly tokens: TokenManager<Input, Output, Subject> }
+  | TokenManagerOptions<Input, Output, Subject, object>
+  | { readonly tokens: TokenManager<Input, Output, Subject, object> }
   | { readonly tokens: ManagerChoice<unknown> }
 
 /** How a manager is registered. */
@@ -152,7 +152,7 @@ const CLOSED =
 
 function toManager<Input extends object, Output extends object, Subject>(
   source: TokenSource<Input, Output, Subject>,
-): TokenManager<Input, Output, Subject> {
+): TokenManager<Input, Output, Subject, object> {
   assertSource(source)
   if (!('tokens' in source)) {
     const tokens = new TokenManager(source)
@@ -169,7 +169,7 @@ function toManager<Input extends object, Output extends object, Subject>(
     throw new TypeError('tokens must be a TokenManager, or what chooseManager() returns')
   }
   // A choice has the dependencies of a manager, which is what guards and parameters take from the container.
-  return source.tokens as TokenManager<Input, Output, Subject>
+  return source.tokens as TokenManager<Input, Output, Subject, object>
 }
 
 function assertSource(source: unknown): void {

@@ -2,6 +2,7 @@ import { isTokenError } from '../../errors.js'
 import type { LoginFailure } from '../../events.js'
 import { hasDuplicateMembers, isJsonObject, isWithinJsonLimits } from '../../encoding.js'
 import type { TokenConfig } from '../../config/config.js'
+import { findLabelProblem } from '../../revocation/session-data.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
 import { parseBodyText, RefusedRequest } from '../router.js'
 import type { Transport } from './answers.js'
@@ -22,13 +23,29 @@ export interface LoginBody {
  * No form of another site can send this media type, and no script of one without the permission of a CORS pre-flight.
  */
 export async function parseLoginBody(request: Request, config: TokenConfig): Promise<LoginBody> {
-  const { remember, transport, ...members } = parseObject(await parseBodyText(request, 'application/json'))
+  const { remember, transport, ...credentials } = await parseMembers(request, config)
   if (remember !== undefined && typeof remember !== 'boolean')
     throw malformed('remember must be true or false')
   if (transport !== undefined && transport !== 'cookies' && transport !== 'bearer') {
     throw malformed('transport must be "cookies" or "bearer"')
   }
-  return { remember, transport, credentials: withoutTokens(members, config) }
+  return { remember, transport, credentials }
+}
+
+/** The label in the JSON body of a request, `null` to remove it; or `RefusedRequest`. */
+export async function parseLabelBody(request: Request, config: TokenConfig): Promise<string | null> {
+  const { label, ...others } = await parseMembers(request, config)
+  const [other] = Object.keys(others)
+  // Only the application changes other data: it trusts what it has stored.
+  if (other !== undefined) throw malformed('The body must have no member besides label')
+  const problem = label === null ? null : findLabelProblem(label)
+  if (problem !== null) throw malformed(problem)
+  return label as string | null
+}
+
+// The members of a JSON body without tokens.
+async function parseMembers(request: Request, config: TokenConfig): Promise<Record<string, unknown>> {
+  return withoutTokens(parseObject(await parseBodyText(request, 'application/json')), config)
 }
 
 function parseObject(text: string): Record<string, unknown> {
@@ -59,7 +76,8 @@ function withoutTokens(members: Record<string, unknown>, config: TokenConfig): C
   return Object.fromEntries(Object.entries(members).filter(([name]) => !names.has(name)))
 }
 
-function malformed(message: string): RefusedRequest {
+/** The answer to a request with a bad body. */
+export function malformed(message: string): RefusedRequest {
   return new RefusedRequest(400, 'REQUEST_INVALID', message)
 }
 

@@ -38,6 +38,9 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
   let hasEndedCookies = false
   try {
     return await checkCredentials(parts, given, async (claims, settle) => {
+      // First: if it fails, no session ends.
+      const data = (await options.describeSession?.(claims, credentials, request)) ?? null
+      const described = data === null ? {} : { data }
       const replaced = await readSessionsOfCookies(parts, request)
       // The new session is opened first: if that fails, the session before goes on. With a limit it must be ended first,
       // or it would count.
@@ -46,7 +49,7 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
       const others = replaced.filter((payload) => !counted.includes(payload))
       await endSessions(parts, counted, request)
       hasEndedCookies = counted.length > 0
-      const pairOptions = { ...readPairOptions(parts, body.remember), ...proof, request }
+      const pairOptions = { ...readPairOptions(parts, body.remember), ...proof, ...described, request }
       const answer = await openSession(parts, claims, pairOptions, async (pair) => {
         const created = createLoginAnswer(parts, pair, transport)
         if (options.deviceBound === true && transport === 'cookies') await offerBinding(parts, pair, created)

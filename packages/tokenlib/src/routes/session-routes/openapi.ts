@@ -50,11 +50,15 @@ export function describeRoutes(tokens: DescribedManager): ReadonlyMap<RouteName,
   return new Map(names.map((name) => [name, describeRoute(tokens, name, ROUTES[name])]))
 }
 
-const CREDENTIAL_REFUSALS = {
+const BODY_REFUSALS = {
   400: 'The body is invalid',
-  401: 'The credentials are wrong',
   413: 'The body is too large',
   415: 'The body is not application/json',
+} as const
+
+const CREDENTIAL_REFUSALS = {
+  ...BODY_REFUSALS,
+  401: 'The credentials are wrong',
   429: 'Too many attempts',
 } as const
 
@@ -63,6 +67,7 @@ const SUPERSEDED =
 
 function describeRoute(tokens: DescribedManager, name: string, route: Route): OpenApiOperation {
   const { summary, parameters, answer } = route
+  const body = route.takesCredentials === true ? CREDENTIALS : route.body
   const error = { 'application/json': { schema: toErrorSchema(tokens) } }
   const refusals = Object.entries(listRefusals(tokens, route)).map(([status, description]) => [
     status,
@@ -79,8 +84,8 @@ function describeRoute(tokens: DescribedManager, name: string, route: Route): Op
     // An empty requirement is one that every request meets.
     security: route.token === 'any' ? [{}, ...required] : required,
     ...(parameters !== undefined && { parameters }),
-    ...(route.takesCredentials === true && {
-      requestBody: { required: true, content: { 'application/json': { schema: CREDENTIALS } } },
+    ...(body !== undefined && {
+      requestBody: { required: true, content: { 'application/json': { schema: body } } },
     }),
     responses: { ...success, ...(Object.fromEntries(refusals) as OpenApiOperation['responses']) },
   }
@@ -92,13 +97,14 @@ function toRequirements(config: TokenConfig, { method, token }: Route): OpenApiO
 }
 
 function listRefusals({ config }: DescribedManager, route: Route): Readonly<Record<number, string>> {
-  const { method, token, takesCredentials } = route
+  const { method, token, takesCredentials, body } = route
   const hasCsrf = config.hasLocation('cookies') && config.JWT_COOKIE_CSRF_PROTECT && method !== 'GET'
   return {
     ...(hasCsrf &&
       token !== undefined &&
       token !== 'device' && { [statusOf('CSRF_MISMATCH')]: 'The CSRF value is wrong' }),
     ...(takesCredentials === true && CREDENTIAL_REFUSALS),
+    ...(body !== undefined && BODY_REFUSALS),
     ...(token !== undefined &&
       token !== 'any' && { [statusOf('TOKEN_MISSING')]: 'The token is missing or was rejected' }),
     ...(token === 'refresh' && { [statusOf('REFRESH_SUPERSEDED')]: SUPERSEDED }),

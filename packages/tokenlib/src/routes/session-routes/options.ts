@@ -15,6 +15,7 @@ import {
   unchecked,
   wholeSeconds,
 } from '../../options.js'
+import type { JsonSessionData, SessionData } from '../../revocation/session-data.js'
 import type { Duration } from '../../time.js'
 import type { TokenManager } from '../../manager.js'
 import type { JsonClaims } from '../../tokens/extra-claims.js'
@@ -49,7 +50,11 @@ export interface LoginRateLimit {
 }
 
 /** What the session routes are built from; `Input` are the claims of the manager, `Known` those that tokens have. */
-export interface SessionRoutesOptions<Input extends object, Known = Input> {
+export interface SessionRoutesOptions<
+  Input extends object,
+  Known = Input,
+  Data extends object = JsonSessionData,
+> {
   /** The application's own check of credentials. It should take as long for an unknown user as for a known one. */
   logIn(credentials: Credentials, request: Request): Promise<LoginResult<Input>> | LoginResult<Input>
   /** Where the routes are. Default `/auth`. */
@@ -59,6 +64,12 @@ export interface SessionRoutesOptions<Input extends object, Known = Input> {
    * manager, so that it counts for every refresh: as an option here for users who are known where the routes are made.
    */
   readonly describeUser?: DescribeUser<Input, Known>
+  /** Returns the data of a new session, such as its `label`; `null` for none. Check what comes from the client. */
+  describeSession?(
+    user: { readonly uid: string } & Input,
+    credentials: Credentials,
+    request: Request,
+  ): Promise<SessionData<Data> | null> | SessionData<Data> | null
   readonly rateLimit?: LoginRateLimit
   /** How long sessions last that are remembered, and those that are not, instead of `JWT_REFRESH_TOKEN_EXPIRES`. */
   readonly remember?: RememberLifetimes
@@ -96,6 +107,7 @@ export const ROUTE_OPTIONS: OptionKinds<SessionRoutesOptions<never>> = {
   logIn: required(callable()),
   path: routePath,
   describeUser: callable(),
+  describeSession: callable(),
   // Without a table of names: a limiter may be an instance of a class, with members of its own.
   rateLimit: kindOf('an object with a function before(), and after() if it has one', isRateLimit),
   remember: unchecked(),
@@ -116,8 +128,8 @@ export const MEANT_OPTIONS: Readonly<Record<string, string>> = {
   formatError: 'new TokenManager({ formatError })',
 }
 /** Throws `TypeError` for options that no routes can be made with. */
-export function assertRouteOptions<Input extends object, Known>(
-  options: SessionRoutesOptions<Input, Known>,
+export function assertRouteOptions<Input extends object, Known, Data extends object>(
+  options: SessionRoutesOptions<Input, Known, Data>,
 ): void {
   const parsed = parseOptions('createSessionRoutes()', options, ROUTE_OPTIONS, MEANT_OPTIONS)
   const { remember, maxSessions, whenFull } = parsed

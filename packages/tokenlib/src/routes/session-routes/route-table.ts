@@ -1,4 +1,5 @@
 import { object, type OpenApiParameter, type OpenApiSchema, text } from '../openapi.js'
+import { MAX_LABEL_LENGTH } from '../../revocation/session-data.js'
 import type { TokenType } from '../../tokens/payload.js'
 
 const seconds: OpenApiSchema = { type: 'integer', minimum: 0, nullable: true }
@@ -21,6 +22,11 @@ const TOKENS: OpenApiSchema = object(
   ['tokenType', 'accessToken', 'refreshToken'],
 )
 
+const LABEL: OpenApiSchema = { ...text, minLength: 1, maxLength: MAX_LABEL_LENGTH }
+
+/** What a client sends to name the device of a session; `null` removes the name. */
+export const NEW_LABEL: OpenApiSchema = object({ label: { ...LABEL, nullable: true } })
+
 // A session in the list of a user.
 const LISTED: OpenApiSchema = object({
   id: text,
@@ -29,6 +35,7 @@ const LISTED: OpenApiSchema = object({
   expiresAt: { ...moment, nullable: true },
   ip: { ...text, nullable: true },
   userAgent: { ...text, nullable: true },
+  data: { type: 'object', properties: { label: LABEL }, additionalProperties: true, nullable: true },
   isCurrent: { type: 'boolean' },
 })
 
@@ -43,12 +50,14 @@ export const CREDENTIALS: OpenApiSchema = {
 
 /** A route, and what a document says about it. */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   readonly path: string
   readonly summary: string
   /** The token that it needs; `any` means an optional one, `device` a refresh token in a cookie, sent by the browser itself. */
   readonly token?: TokenType | 'any' | 'device'
   readonly takesCredentials?: true
+  /** The schema of another body that it takes. */
+  readonly body?: OpenApiSchema
   readonly parameters?: readonly OpenApiParameter[]
   /** The body of a 200; without one, the answer is 204. */
   readonly answer?: OpenApiSchema
@@ -65,8 +74,17 @@ export type RouteName =
   | 'session'
   | 'sessions'
   | 'endSession'
+  | 'renameSession'
   | 'endOtherSessions'
   | 'stepUp'
+
+const ID: OpenApiParameter = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  description: 'The id of the session',
+  schema: text,
+}
 
 /** Every route: where it is below their path, and what a document says about it. */
 export const ROUTES: Readonly<Record<RouteName, Route>> = {
@@ -131,9 +149,16 @@ export const ROUTES: Readonly<Record<RouteName, Route>> = {
     path: 'sessions/{id}',
     summary: 'End a session of the user',
     token: 'access',
-    parameters: [
-      { name: 'id', in: 'path', required: true, description: 'The id of the session', schema: text },
-    ],
+    parameters: [ID],
+    refusals: { 404: 'The user has no such session' },
+  },
+  renameSession: {
+    method: 'PATCH',
+    path: 'sessions/{id}',
+    summary: 'Name the device of a session of the user',
+    token: 'access',
+    body: NEW_LABEL,
+    parameters: [ID],
     refusals: { 404: 'The user has no such session' },
   },
   endOtherSessions: {

@@ -4,6 +4,9 @@ import type { TokenPayload } from '../../tokens/payload.js'
 import type { TokenConfig } from '../../config/config.js'
 import type { SessionInfo } from '../../revocation/session-store.js'
 import { createEmptyAnswer, createJsonAnswer, RefusedRequest } from '../router.js'
+import { SessionDataError } from '../../errors.js'
+import type { Sessions } from '../../sessions/sessions.js'
+import { malformed, parseLabelBody } from './credentials.js'
 import { createEnd, toSessionAnswer, toSessionEnd } from './answers.js'
 import type { RouteParts } from './options.js'
 
@@ -52,6 +55,34 @@ export async function answerEndSession(parts: RouteParts, request: Request, id: 
   const hasEnded = id !== '' && (await tokens.sessions.end(id, payload.sub, { request }))
   if (!hasEnded) throw sessionNotFound('The user has no such session')
   return id === payload.sid ? createEnd(parts) : createEmptyAnswer(204)
+}
+
+/** Changes the label of a session of the user, and nothing else of its data. */
+export async function answerRenameSession(
+  parts: RouteParts,
+  request: Request,
+  id: string,
+): Promise<Response> {
+  const { tokens } = parts
+  const { sub } = await parts.accessTokenRequired(request)
+  const label = await parseLabelBody(request, tokens.config)
+  const renamed = id === '' ? null : await renameSession(tokens.sessions, id, sub, label)
+  if (renamed === null) throw sessionNotFound('The user has no such session')
+  return createEmptyAnswer(204)
+}
+
+async function renameSession(
+  sessions: Sessions,
+  id: string,
+  sub: string,
+  label: string | null,
+): Promise<SessionInfo | null> {
+  try {
+    return await sessions.update(id, sub, { label })
+  } catch (error) {
+    if (!(error instanceof SessionDataError) || error.code !== 'SESSION_DATA_TOO_LARGE') throw error
+    throw malformed('The data of the session has no room for this label')
+  }
 }
 
 /** Ends every session of the user except the one of the request. */

@@ -65,7 +65,15 @@ export class TokenStoreObject {
 const PREFIX = 'tokenlib_'
 
 // Before these, a little of what has ended is dropped now and then.
-const WRITES: ReadonlySet<string> = new Set(['revoke', 'claim', 'open', 'openLimited', 'rotate', 'spend'])
+const WRITES: ReadonlySet<string> = new Set([
+  'revoke',
+  'claim',
+  'open',
+  'openLimited',
+  'rotate',
+  'writeData',
+  'spend',
+])
 
 function createAnswerer(database: Connection, clock: Clock): (call: StoreCall) => Promise<StoreAnswer> {
   const tables = toTables(PREFIX)

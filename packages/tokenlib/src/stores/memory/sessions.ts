@@ -1,7 +1,7 @@
 import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import type { StoredSession } from '../../revocation/session-store.js'
 import type { Clock } from '../../time.js'
-import { isLive, type Liveness, type Rows, type SessionRow, toWatermark } from '../local-store.js'
+import { isLive, type Liveness, type Rows, type SessionRow, toWatermark } from '../local-rows.js'
 import type { SessionPage, SessionPlace } from '../store-parts.js'
 import { createSweeper, pruneMap } from './revocations.js'
 
@@ -67,6 +67,7 @@ export function createMemorySessions(find: Rows['find'], clock: Clock, pruneCloc
       const client = { ip: ip ?? session.ip, userAgent: userAgent ?? session.userAgent }
       sessions.set(session.sid, { ...session, ...place, ...client })
     },
+    writeData: (session, data) => void sessions.set(session.sid, { ...session, data }),
     removeSession(sid, startedUpTo) {
       if ((sessions.get(sid)?.startedAt ?? Number.POSITIVE_INFINITY) <= startedUpTo) remove(sid)
     },

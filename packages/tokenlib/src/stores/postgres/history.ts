@@ -2,7 +2,7 @@ import { createId, systemRandom } from '../../tokens/ids.js'
 import { FOREVER, MAX_SESSION_LEAD_MS } from '../../revocation/revocation.js'
 import type { LossReporter } from '../loss-reporter.js'
 import type { Clock } from '../../time.js'
-import { retryAfterLoss } from '../store-parts.js'
+import { readClock, retryAfterLoss } from '../store-parts.js'
 import { type Database, notifySql, type Value } from './client.js'
 import {
   insertSql,
@@ -116,16 +116,6 @@ export function createHistory(
     },
     query,
   }
-}
-
-/** The time of a clock that was passed in; `null` leaves it to the server's. */
-export function readClock(clock: Clock | undefined): number | null {
-  return clock === undefined ? null : toMilliseconds(clock())
-}
-
-/** Whole milliseconds, as the columns need them; upwards, since a revocation may last longer, but not shorter. */
-export function toMilliseconds(time: number): number {
-  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(time))
 }
 
 /** The statements of a history. */

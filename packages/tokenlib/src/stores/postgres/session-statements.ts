@@ -6,7 +6,7 @@ import { leadSql, type Tables } from './tables.js'
 
 /** The statements of sessions; $1 to $3 are as in every statement about a history, $4 is a clock. */
 export type SessionStatements = Readonly<
-  Record<'open' | 'openLimited' | 'rotate' | 'move' | 'find' | 'list', string>
+  Record<'open' | 'openLimited' | 'rotate' | 'move' | 'find' | 'list' | 'writeData', string>
 >
 
 /** Writes the statements for a store's tables; those that append to the history announce it on a channel. */
@@ -28,25 +28,25 @@ export function createSessionStatements(tables: Tables, channel: string): Sessio
     select s.sid, s.until, s.started_at from ${sessions} s
     where ${leadSql('user', 's.namespace')} = ${leadSql('user', 'h.namespace')} and s.user_id = $5
       and s.started_at > greatest(${revoked('user', '$5')}, ${revoked('all', "''")}, 0)
-      and h.now < s.until and h.now - s.last_used_at <= $13::bigint and ${revoked('session', 's.sid')} is null
+      and h.now < s.until and h.now - s.last_used_at <= $14::bigint and ${revoked('session', 's.sid')} is null
     order by s.started_at ${direction}, s.sid ${direction} limit ${limit}) s`
   // Six bytes are eight characters of base64, without padding.
   const openFrom = (from: string): string => `start as materialized (
   select greatest(now, ${after('user', '$5')}, ${after('all', "''")}) as at from head
 ), opened as (
   insert into ${sessions} (namespace, sid, user_id, started_at, last_used_at, moved_at, expires_at, until, generation,
-    ip, user_agent)
+    ip, user_agent, data)
   select $1, pg_catalog.translate(pg_catalog.encode(pg_catalog.substr(pg_catalog.int8send(at), 3), 'base64'), '+/', '-_')
-    || $6::pg_catalog.text, $5, at, at, at, $7::bigint, $8::bigint, 0, $9, $10 from ${from}
+    || $6::pg_catalog.text, $5, at, at, at, $7::bigint, $8::bigint, 0, $9, $10, $11 from ${from}
   returning sid, started_at
 )`
 
   return {
-    // $5: the user, $6: the nonce, $7: expiresAt, $8: until, $9: ip, $10: user agent.
+    // $5: the user, $6: the nonce, $7: expiresAt, $8: until, $9: ip, $10: user agent, $11: data.
     open: `with ${head}, ${openFrom('start')}
 select pg_catalog.json_build_object('changes', changes, 'sid', sid, 'startedAt', started_at)::pg_catalog.text from opened, head`,
 
-    // The same, and $11: the most sessions, $12: 1 to refuse the login that is one too many, $13: idleMs. Follows
+    // The same, and $12: the most sessions, $13: 1 to refuse the login that is one too many, $14: idleMs. Follows
     // decideOpening.
     //
     // One statement sees the sessions as they were when it began, so those that open sessions of one user at the same time
@@ -58,15 +58,15 @@ select pg_catalog.json_build_object('changes', changes, 'sid', sid, 'startedAt',
     openLimited: `with ${head}, before as materialized (
   select coalesce(${revoked('turn', '$5')}, 0) as turn
 ), newest as materialized (
-  select 1 from ${liveOf('desc', `$11::bigint + ${MAX_ENDED_AT_ONCE}`)}
+  select 1 from ${liveOf('desc', `$12::bigint + ${MAX_ENDED_AT_ONCE}`)}
 ), oldest as materialized (
   select sid, until, pg_catalog.row_number() over (order by started_at, sid) as place
   from ${liveOf('asc', `${MAX_ENDED_AT_ONCE}`)}
 ), decision as materialized (
   select least(greatest(excess, 0), ${MAX_ENDED_AT_ONCE}) as count, case
-    when excess > 0 and $12::bigint = 1 then 'full'
+    when excess > 0 and $13::bigint = 1 then 'full'
     when excess > ${MAX_ENDED_AT_ONCE} then 'ending' else 'opened' end as outcome
-  from (select pg_catalog.count(*) + 1 - $11::bigint as excess from newest) c
+  from (select pg_catalog.count(*) + 1 - $12::bigint as excess from newest) c
 ), claimed as (
   ${insertSql(tables)} select namespace, 'turn', $5, pg_catalog.pg_current_xact_id()::pg_catalog.text::bigint, now + ${TURN_MS}, 0
   from head, decision where outcome <> 'full'
@@ -147,6 +147,16 @@ select pg_catalog.json_build_object('changes', changes, 'rows', (select pg_catal
     where head.now < s.until and head.now - s.last_used_at <= $9::bigint
       and ${revoked('session', 's.sid')} is null))::pg_catalog.text
 from head`),
+
+    // $5: the sid, $6: the new data, $7: the data that must be there. Of two at the same time, the second waits for the
+    // first, and finds what that one has written.
+    writeData: `with ${head}, written as (
+  update ${sessions} s set data = $6 from head
+  where s.namespace = $1 and s.sid = $5 and head.now < s.until and not ${isRevoked}
+    and coalesce(s.data = $7::pg_catalog.text, s.data is null and $7::pg_catalog.text is null)
+  returning 1
+)
+select pg_catalog.json_build_object('changes', changes, 'isWritten', exists (select from written))::pg_catalog.text from head`,
   }
 }
 
@@ -157,7 +167,8 @@ function toFoundJson(isRevoked: string): string {
 
 function toJson(more = ''): string {
   return `pg_catalog.json_build_object('sid', sid, 'user', user_id, 'startedAt', started_at, 'lastUsedAt', last_used_at,
-    'expiresAt', expires_at, 'generation', generation, 'ip', ip, 'userAgent', user_agent${more})`
+    'expiresAt', expires_at, 'generation', generation, 'ip', ip, 'userAgent', user_agent,
+    'data', data${more})`
 }
 
 // Longer than any statement, by far.

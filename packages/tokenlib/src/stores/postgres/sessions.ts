@@ -19,9 +19,9 @@ import {
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { SessionClient } from '../../events.js'
 import type { Clock } from '../../time.js'
-import { listLive, type SessionPlace } from '../store-parts.js'
+import { listLive, readClock, type SessionPlace, toMilliseconds } from '../store-parts.js'
 import type { Value } from './client.js'
-import { type History, type HistoryAnswer, readClock, toMilliseconds } from './history.js'
+import type { History, HistoryAnswer } from './history.js'
 import type { SessionStatements } from './session-statements.js'
 
 interface FindAnswer extends HistoryAnswer {
@@ -31,6 +31,10 @@ interface FindAnswer extends HistoryAnswer {
 
 interface MoveAnswer extends HistoryAnswer {
   readonly isMoved: boolean
+}
+
+interface WriteDataAnswer extends HistoryAnswer {
+  readonly isWritten: boolean
 }
 
 interface ListAnswer extends HistoryAnswer {
@@ -158,6 +162,12 @@ export function createPostgresSessions(
       const { until: _until, isRevoked: _isRevoked, ...rest } = session
       return rest
     },
+    async writeData(sid, data, before) {
+      const values = [readClock(clock), sid, data, before]
+      const { isWritten } = await history.query<WriteDataAnswer>(statements.writeData, values)
+      if (isWritten) afterWrite()
+      return isWritten
+    },
   }
 }
 
@@ -167,8 +177,9 @@ const MAX_TURNS = 200
 const MAX_MOVES = 20
 
 function toValues(
-  { user, nonce, expiresAt, until, ip, userAgent }: NewSession,
+  { user, nonce, expiresAt, until, ip, userAgent, data = null }: NewSession,
   clock: Clock | undefined,
 ): readonly Value[] {
-  return [readClock(clock), user, nonce, toMilliseconds(expiresAt), toMilliseconds(until), ip, userAgent]
+  const ends = [toMilliseconds(expiresAt), toMilliseconds(until)]
+  return [readClock(clock), user, nonce, ...ends, ip, userAgent, data]
 }

@@ -152,11 +152,23 @@ begin
     );
     create index on ${spent} (${leadSql('until', 'namespace')}, until);
   end if;
+
+  -- The same.
+  if installed <= 1 and not ${hasDataSql(sessions)} then
+    alter table ${sessions} add column data pg_catalog.text;
+  end if;
 end
 $tokenlib$`
 }
 
 const MIGRATION_LOCK = 7_036_871
+
+/** Whether the table of sessions has a column for their data. */
+function hasDataSql(sessions: string): string {
+  return `exists (select from pg_catalog.pg_attribute a
+    where a.attrelid = pg_catalog.to_regclass('${sessions}')::pg_catalog.oid and a.attname = 'data'::pg_catalog.name
+      and not a.attisdropped)`
+}
 
 interface Answer {
   readonly isStandby: boolean
@@ -165,6 +177,8 @@ interface Answer {
   readonly version: number | null
   /** Whether the role has every right on the table of spent ids; `null` where there is none. */
   readonly maySpend: boolean | null
+  /** Whether the table of sessions has a column for their data. */
+  readonly hasData: boolean
   readonly settings: Readonly<Record<string, string>>
 }
 
@@ -189,6 +203,11 @@ export async function assertUsable(
   if (answer.maySpend === null) {
     throw new ConfigurationError(
       `The table ${tables.spent} is missing, which an earlier release did not need: ${REMEDY}`,
+    )
+  }
+  if (!answer.hasData) {
+    throw new ConfigurationError(
+      `The table ${tables.sessions} has no column data, which an earlier release did not need: ${REMEDY}`,
     )
   }
   // Otherwise only pruning would fail at first, and nobody would notice.
@@ -223,6 +242,7 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     'version', (select pg_catalog.max(version) from ${tables.version}),
     'maySpend', (select pg_catalog.bool_and(pg_catalog.has_table_privilege(pg_catalog.to_regclass('${tables.spent}')::pg_catalog.oid, name))
       from pg_catalog.unnest(array['select', 'insert', 'update', 'delete']) r(name)),
+    'hasData', ${hasDataSql(tables.sessions)},
     'settings', pg_catalog.json_build_object(${settings.map((name) => `'${name}', pg_catalog.current_setting('${name}')`).join()}))::pg_catalog.text`
   try {
     return (await database.query<Answer>(statement, [])) as Answer

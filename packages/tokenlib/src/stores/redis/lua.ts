@@ -92,8 +92,8 @@ local function parse(value)
 end
 
 -- A session is packed into one text, a third of the size of a hash: user, generation, startedAt, lastUsedAt,
--- expiresAt, until, ip, userAgent, the count of changes when it was opened, current, previous and movedAt. What is null
--- is false: an array with a hole would be packed as a map.
+-- expiresAt, until, ip, userAgent, the count of changes when it was opened, current, previous, movedAt and, if there is one,
+-- the data. What is null is false: an array with a hole would be packed as a map.
 local function session(sid)
   local packed = redis.call('GET', base .. 's:' .. sid)
   return packed and cmsgpack.unpack(packed)

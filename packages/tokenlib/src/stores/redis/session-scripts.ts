@@ -1,16 +1,16 @@
-import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
 import { createScript, type Script } from './client.js'
 import { BEGIN } from './lua.js'
 
-// A known value of a client starts with '='; an unknown one is ''.
-const UNMARK = `
+/** A known value starts with '='; an unknown one is ''. */
+export const UNMARK = `
 local function unmark(value, known)
   if value == '' then return known end
   return string.sub(value, 2)
 end
 `
 
-const LIVE = `
+/** Whether a session has not expired and was used recently enough. */
+export const LIVE = `
 local function isLive(row, idle)
   return now < row[6] and now - row[4] <= idle
 end
@@ -25,118 +25,6 @@ local function isRevoked(sid, user, startedAt)
   return false
 end
 `
-
-/** ARGV: the epoch, the time, a nonce, the user, the nonce of the sid, the expiresAt, the until, the ip, the user agent. */
-const START = `
-local ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-local startedAt = now
-for _, member in ipairs({ 'u:' .. ARGV[4], 'a:' }) do
-  local notBefore = notBeforeOf(member)
-  -- What lies beyond 48 bits is no moment, but FOREVER.
-  if notBefore < 281474976710655 then startedAt = math.max(startedAt, notBefore + 1) end
-end
-local moment, sid = startedAt, ARGV[5]
-for _ = 1, 8 do
-  local digit = moment % 64
-  sid = string.sub(ALPHABET, digit + 1, digit + 1) .. sid
-  moment = (moment - digit) / 64
-end
-
-local list, row, kept = base .. 'u:' .. ARGV[4], base .. 's:' .. sid, lifetime(keptUntil(tonumber(ARGV[7])))
-local left, gone = redis.call('PTTL', list), {}
-`
-
-const WRITE = `
-redis.call('SET', row, cmsgpack.pack({ ARGV[4], 0, startedAt, startedAt, tonumber(ARGV[6]), tonumber(ARGV[7]),
-  unmark(ARGV[8], false), unmark(ARGV[9], false), changes, '', false, startedAt }))
-redis.call('HSET', meta, 'newest', text(math.max(tonumber(state[7]) or 0, startedAt)))
-redis.call('ZADD', list, text(startedAt), sid)
-local forgotten = {}
-for other in pairs(gone) do forgotten[#forgotten + 1] = other end
-callInParts('ZREM', list, forgotten)
-if kept then
-  redis.call('PEXPIRE', row, text(kept))
-  if left ~= -1 and left < kept then redis.call('PEXPIRE', list, text(kept)) end
-else
-  redis.call('PERSIST', list)
-end
-`
-
-/** ARGV: as for `START`. Also drops ended sessions from the user's list, a few at a time. */
-export const OPEN: Script = createScript(
-  BEGIN,
-  UNMARK,
-  START,
-  `
-local count = redis.call('ZCARD', list)
-if count > 0 then
-  local one, two, three = string.byte(sid, -3, -1)
-  local from = (one * 65536 + two * 256 + three) % count
-  for _, other in ipairs(redis.call('ZRANGE', list, from, from + 3)) do
-    if not exists(base .. 's:' .. other) then gone[other] = true end
-  end
-end
-`,
-  WRITE,
-  `
-return { sid, text(startedAt) }
-`,
-)
-
-/**
- * ARGV: as for `START`, then how many sessions the user may have, 'endOldest' or 'refuse', and the longest time unused.
- * Follows `decideOpening`.
- *
- * Returns 'opened', 'ending' or 'full'; the sid and the start, or '' for both; and the sessions that it revoked, oldest
- * first.
- */
-export const OPEN_LIMITED: Script = createScript(
-  BEGIN,
-  UNMARK,
-  LIVE,
-  START,
-  `
-local max, idle = tonumber(ARGV[10]), tonumber(ARGV[12])
-local revokedBefore = watermarkOf(ARGV[4])
--- Live sessions from one end of the list, at most so many. What is not after the watermark is revoked.
-local function readLive(command, first, last, limit)
-  local found, from, size = {}, 0, 1000
-  while #found < limit and size == 1000 do
-    local sids = redis.call(command, list, first, last, 'LIMIT', from, 1000)
-    for at, known in ipairs(sessionsOf(sids)) do
-      if not known then
-        gone[sids[at]] = true
-      elseif #found < limit and isLive(known, idle) then
-        found[#found + 1] = sids[at]
-      end
-    end
-    from, size = from + 1000, #sids
-  end
-  return found
-end
-
-local after = '(' .. text(revokedBefore)
-local live = #readLive('ZREVRANGEBYSCORE', '+inf', after, max + ${MAX_ENDED_AT_ONCE})
-local excess = live + 1 - max
-if excess > 0 and ARGV[11] == 'refuse' then
-  return refusal() or answer('full', '', '')
-end
-local isEnding, ended = excess > ${MAX_ENDED_AT_ONCE}, {}
-if excess > 0 then ended = readLive('ZRANGEBYSCORE', after, '+inf', math.min(excess, ${MAX_ENDED_AT_ONCE})) end
-local revoked, users = revocable(ended, function() return true end)
-if #revoked > 0 then append(revoked, ARGV[3]) end
--- Before the others go: a list that is empty for a moment loses its end.
-if not isEnding then
-`,
-  WRITE,
-  `
-end
-removeSessions(users)
-local reply = isEnding and answer('ending', '', '') or answer('opened', sid, text(startedAt))
-for _, other in ipairs(ended) do reply[#reply + 1] = other end
-return reply
-`,
-)
 
 /**
  * ARGV: the epoch, the time, a nonce, the sid, the id and the parent of the token, and five numbers in one string, because
@@ -190,7 +78,7 @@ if outcome == 'advanced' then
 end
 if outcome == 'advanced' or isAhead or now - lastUsedAt > tonumber(coarse) then
   redis.call('SET', base .. 's:' .. sid, cmsgpack.pack({ user, generation, startedAt, now, expiresAt, ends,
-    ip, userAgent, opened, current, previous, movedAt }), 'KEEPTTL')
+    ip, userAgent, opened, current, previous, movedAt, row[13] }), 'KEEPTTL')
 else
   local refused = refusal()
   if refused then return refused end
@@ -204,7 +92,8 @@ export const PRESENT: Script = createScript(BEGIN, REVOKED, DECIDE, `return refu
 
 const REPLY = `
 local function toReply(sid, row)
-  return { sid, row[1], text(row[3]), text(row[4]), text(row[5]), text(row[2]), row[7], row[8] }
+  return { sid, row[1], text(row[3]), text(row[4]), text(row[5]), text(row[2]), row[7], row[8],
+    row[13] or false }
 end
 `
 
@@ -222,8 +111,25 @@ local row = session(sid)
 if not row or not isLive(row, tonumber(ARGV[4])) then return {} end
 if isRevoked(sid, row[1], row[3]) then return {} end
 local reply = toReply(sid, row)
-reply[9], reply[10], reply[11] = row[10], row[11], text(row[12])
+reply[10], reply[11], reply[12] = row[10], row[11], text(row[12])
 return reply
+`,
+)
+
+/** ARGV: the epoch, the time, the sid, the new data and the data that must be there, both marked. */
+export const WRITE_DATA: Script = createScript(
+  BEGIN,
+  UNMARK,
+  REVOKED,
+  `
+local sid = ARGV[3]
+local row = session(sid)
+if not row or now >= row[6] or isRevoked(sid, row[1], row[3]) or row[13] ~= unmark(ARGV[5], nil) then
+  return refusal() or { 'kept' }
+end
+row[13] = unmark(ARGV[4], nil)
+redis.call('SET', base .. 's:' .. sid, cmsgpack.pack(row), 'KEEPTTL')
+return { 'written' }
 `,
 )
 

@@ -17,7 +17,8 @@ import {
 import { listLive } from '../store-parts.js'
 import type { Reply, Script } from './client.js'
 import type { Namespace } from './namespace.js'
-import { GET, LIST, OPEN, OPEN_LIMITED, PRESENT, ROTATE } from './session-scripts.js'
+import { OPEN, OPEN_LIMITED } from './opening-scripts.js'
+import { GET, LIST, PRESENT, ROTATE, WRITE_DATA } from './session-scripts.js'
 
 /** A script's reply without nested lists. */
 type Texts = readonly (string | null)[]
@@ -68,6 +69,14 @@ export function createRedisSessions(namespace: Namespace): Required<SessionStore
       const reply = await namespace.run(GET, [`s:${sid}`, `r:s:${sid}`], [sid, String(idleMs)])
       return reply.length === 0 ? null : toFound(reply)
     },
+    async writeData(sid, data, before) {
+      const [answer] = await namespace.run(
+        WRITE_DATA,
+        [`s:${sid}`, `r:s:${sid}`],
+        [sid, mark(data), mark(before)],
+      )
+      return answer === 'written'
+    },
   }
 }
 
@@ -80,8 +89,8 @@ function mark(value: string | null): string {
   return value === null ? '' : `=${value}`
 }
 
-function toArguments({ user, nonce, expiresAt, until, ip, userAgent }: NewSession): string[] {
-  return [user, nonce, String(expiresAt), String(until), mark(ip), mark(userAgent)]
+function toArguments({ user, nonce, expiresAt, until, ip, userAgent, data = null }: NewSession): string[] {
+  return [user, nonce, String(expiresAt), String(until), mark(ip), mark(userAgent), mark(data)]
 }
 
 function toOpening([outcome, sid, startedAt, ...rest]: readonly Reply[]): LimitedOpening {
@@ -103,7 +112,7 @@ function toRotation(reply: readonly Reply[]): Rotation {
 }
 
 function toSession(reply: readonly Reply[]): StoredSession {
-  const [sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent] = reply as Texts
+  const [sid, user, startedAt, lastUsedAt, expiresAt, generation, ip, userAgent, data] = reply as Texts
   return {
     sid: String(sid),
     user: String(user),
@@ -113,11 +122,12 @@ function toSession(reply: readonly Reply[]): StoredSession {
     generation: Number(generation),
     ip: ip ?? null,
     userAgent: userAgent ?? null,
+    data: data ?? null,
   }
 }
 
 function toFound(reply: readonly Reply[]): FoundSession {
-  const [current, previous, movedAt] = reply.slice(8) as Texts
+  const [current, previous, movedAt] = reply.slice(9) as Texts
   return {
     ...toSession(reply),
     current: String(current),

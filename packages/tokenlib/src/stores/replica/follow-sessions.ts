@@ -26,5 +26,9 @@ export function followSessions(
     present: (sid, ...given) => follow(sid, sessions.present(sid, ...given)),
     list: (user, options) => sessions.list(user, options),
     get: (sid, options) => sessions.get(sid, options),
+    ...(sessions.writeData !== undefined && {
+      writeData: (...given: Parameters<Required<SessionStore>['writeData']>) =>
+        (sessions as Required<SessionStore>).writeData(...given),
+    }),
   }
 }

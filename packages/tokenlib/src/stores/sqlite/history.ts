@@ -3,7 +3,8 @@ import { FOREVER } from '../../revocation/revocation.js'
 import type { LossReporter } from '../loss-reporter.js'
 import type { Clock } from '../../time.js'
 import type { Position } from '../../revocation/store.js'
-import { type ReadableRows, revokeEverything, type Rows } from '../local-store.js'
+import type { ReadableRows, Rows } from '../local-rows.js'
+import { revokeEverything } from '../local-store.js'
 import { createRows } from './rows.js'
 import {
   type Connection,

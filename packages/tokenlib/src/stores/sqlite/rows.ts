@@ -1,7 +1,7 @@
 import { FOREVER, type Revocation } from '../../revocation/revocation.js'
 import type { StoredSession } from '../../revocation/session-store.js'
 import { MAX_ENDED_AT_ONCE } from '../../revocation/session-store.js'
-import type { Rows, SessionEnd, SessionRow } from '../local-store.js'
+import type { Rows, SessionEnd, SessionRow } from '../local-rows.js'
 import type { Connection, SqliteStatement, SqliteValue, Tables } from './tables.js'
 
 /** The rows of a database, without the time and the history of a transaction. */
@@ -25,7 +25,7 @@ export function createRows(database: Connection, tables: Tables): SqliteRows {
   const touch = database.prepare(`UPDATE ${meta} SET changes = changes WHERE id = 1`)
   const insert = database.prepare(
     `INSERT INTO ${sessions} (sid, user, generation, started_at, last_used_at, moved_at, expires_at, until, ip,
-       user_agent) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
+       user_agent, data) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const findOne = database.prepare(
     `SELECT ${COLUMNS}, current_id AS current, previous_id AS previous, moved_at AS movedAt, until
@@ -35,6 +35,7 @@ export function createRows(database: Connection, tables: Tables): SqliteRows {
     `UPDATE ${sessions} SET current_id = ?, previous_id = ?, generation = ?, moved_at = ?, last_used_at = ?,
        ip = coalesce(?, ip), user_agent = coalesce(?, user_agent) WHERE sid = ?`,
   )
+  const writeData = database.prepare(`UPDATE ${sessions} SET data = ? WHERE sid = ?`)
   const remove = database.prepare(`DELETE FROM ${sessions} WHERE sid = ? AND started_at <= ?`)
   const readPage = database.prepare(toPageSql(tables))
   const countLive = database.prepare(
@@ -55,13 +56,14 @@ export function createRows(database: Connection, tables: Tables): SqliteRows {
       Number(upsert.run(change, kind, id, notBefore, until).changes) > 0,
     find: (kind, id) => readFound(find.get(kind, id)),
     touch: () => void touch.run(),
-    insertSession({ sid, user, startedAt, expiresAt, until, ip, userAgent }) {
-      insert.run(sid, user, startedAt, startedAt, startedAt, expiresAt, until, ip, userAgent)
+    insertSession({ sid, user, startedAt, expiresAt, until, ip, userAgent, data = null }) {
+      insert.run(sid, user, startedAt, startedAt, startedAt, expiresAt, until, ip, userAgent, data)
     },
     findSession: (sid) => (findOne.get(sid) ?? null) as SessionRow | null,
     moveSession({ sid }, { current, previous, generation, movedAt, lastUsedAt }, { ip, userAgent }) {
       update.run(current, previous, generation, movedAt, lastUsedAt, ip, userAgent, sid)
     },
+    writeData: ({ sid }, data) => void writeData.run(data, sid),
     removeSession: (sid, startedUpTo) => void remove.run(sid, startedUpTo),
     readNewestStart(user) {
       const [{ readNewest }, values] = prepared(user)
@@ -88,7 +90,7 @@ export function createRows(database: Connection, tables: Tables): SqliteRows {
 type ForUsers = Readonly<Record<'readNewest' | 'readLate', SqliteStatement>>
 
 const COLUMNS = `sid, user, started_at AS startedAt, last_used_at AS lastUsedAt, expires_at AS expiresAt, generation,
-  ip, user_agent AS userAgent`
+  ip, user_agent AS userAgent, data`
 
 /** The statement of a page: it reads the index of a user's sessions from one place to another, and no other row. */
 export function toPageSql(tables: Tables): string {

@@ -114,6 +114,15 @@ export function createTables(database: Connection, tables: Tables): void {
       claimed_to INTEGER
     );
   `)
+  addDataColumn(database, sessions)
+}
+
+// To tables of version 1 as well: releases that do not know the column can go on using the others.
+function addDataColumn(database: Connection, sessions: string): void {
+  const columns = database.prepare(`PRAGMA table_info(${sessions})`).all() as readonly { name: string }[]
+  if (!columns.some(({ name }) => name === 'data')) {
+    database.exec(`ALTER TABLE ${sessions} ADD COLUMN data TEXT`)
+  }
 }
 
 /** What a read finds, or `null` where a table is missing. */

@@ -1,25 +1,13 @@
-# The feed over NATS JetStream
-
-Every process with a [replica](../stores/replica.md) reads the feed of its store several times per second. [How large can it get?](../scale.md) shows when that becomes too much for one server. In this recipe, processes read the feed from a log instead, so each further process adds little load to the store: a start, and a read about once a minute. Sessions, lookups and revocations stay in Redis or PostgreSQL.
-
-The log is [NATS JetStream](https://docs.nats.io/nats-concepts/jetstream). Install `@nats-io/transport-node` and `@nats-io/jetstream`.
-
-```ts
-import { randomBytes, randomUUID } from 'node:crypto'
+// A feed of revocations over NATS JetStream, for thousands of processes: docs/scale.md.
 import { jetstream, JetStreamApiError, jetstreamManager } from '@nats-io/jetstream'
-import { connect, type NatsConnection } from '@nats-io/transport-node'
-import { Redis } from 'ioredis'
-import { TokenConfig, TokenManager } from 'tokenlib'
+import type { NatsConnection } from '@nats-io/transport-node'
 import { type FeedPage, pollFeed, type Position, type Revocation, type RevocationStore } from 'tokenlib/kit'
-import { createRedisStore } from 'tokenlib/redis'
-import { replicate } from 'tokenlib/replica'
-```
 
-## The log
-
-Each record holds a position, the entries that the store's feed returned after it, and the next position. The records form a chain, so a reader detects a missing or replaced record.
-
-```ts
+/**
+ * A position, the entries that the store's feed returned after it, and the next position.
+ *
+ * The records form a chain, so a reader detects a missing or replaced record.
+ */
 interface LogRecord {
   readonly seq: number
   readonly from: Position
@@ -39,7 +27,8 @@ interface Place {
 const WRONG_LAST_SEQUENCE = 10_071
 const MAX_BEHIND = 1000
 
-async function openLog(connection: NatsConnection, name: string) {
+/** Opens the log of a store: a stream of that name. */
+export async function openLog(connection: NatsConnection, name: string) {
   const manager = await jetstreamManager(connection)
   const client = jetstream(connection)
   // By number, not by age: the last record must never be dropped.
@@ -102,19 +91,21 @@ function join(place: Place, records: readonly (LogRecord | undefined)[], last: L
   }
   return next === last.next ? entries : null
 }
-```
 
-## The store
-
-After a process writes to the store, it copies the feed to the log **before** its call resolves. It starts at the position where the log ends. JetStream accepts the record only if no other process appended one first. So the log has the same entries as the feed, in the same order, no matter which process copies them. That includes entries that the store added by itself, and entries of a process that crashed between its two writes.
-
-```ts
-type Log = Awaited<ReturnType<typeof openLog>>
+/** A log that was opened. */
+export type Log = Awaited<ReturnType<typeof openLog>>
 
 const RESET: FeedPage = { entries: [], next: '', more: false, reset: true, ageMs: 0 }
 const REPAIR_MS = 60_000
 
-function withLog(given: RevocationStore, log: Log): RevocationStore {
+/**
+ * A store whose feed is read from a log. Sessions, lookups and revocations stay in the store.
+ *
+ * After a process writes to the store, it copies the feed to the log before its call resolves, from the position where
+ * the log ends. JetStream accepts the record only if no other process appended one first. So the log has the same entries
+ * as the feed, in the same order, no matter which process copies them.
+ */
+export function withLog(given: RevocationStore, log: Log): RevocationStore {
   // Nobody is woken: at this size, a read at every revocation is what costs most.
   const { watch: _watch, sessions, ...store } = given
   let repairAt = 0
@@ -238,72 +229,3 @@ function readPlace(position: Position): Place | null {
     return null
   }
 }
-```
-
-## What happens
-
-```ts
-const [namespace, secret] = [randomUUID(), randomBytes(32)]
-const config = new TokenConfig({ JWT_SECRET_KEY: secret })
-
-async function startProcess() {
-  const redis = new Redis(process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379')
-  const nats = await connect({ servers: process.env['NATS_URL'] ?? '127.0.0.1:4222' })
-  const store = createRedisStore(redis, { namespace })
-  const counts = { reads: 0 }
-  const counted: RevocationStore = {
-    ...store,
-    feed(after, wait) {
-      counts.reads++
-      return store.feed(after, wait)
-    },
-  }
-  const log = await openLog(nats, `revocations-${namespace}`)
-  const tokens = new TokenManager({ config, store: replicate(withLog(counted, log), { bound: '1s' }) })
-  await tokens.ready()
-  return {
-    tokens,
-    counts,
-    async close() {
-      await tokens.close()
-      redis.disconnect()
-      await nats.close()
-    },
-  }
-}
-
-const [near, far] = await Promise.all([startProcess(), startProcess()])
-const { accessToken } = await near.tokens.sessions.open({ uid: 'ada' })
-await far.tokens.verify(accessToken)
-
-const before = far.counts.reads
-await near.tokens.logout(await near.tokens.verify(accessToken), { everywhere: true })
-far.tokens.verify(accessToken) // throws TOKEN_REVOKED
-far.counts.reads - before // => 0
-
-await Promise.all([near.close(), far.close()])
-```
-
-## Why it is safe
-
-The [promise of the replica](../stores/replica.md#the-promise) still holds, with the same bound:
-
-- **A call resolves when the log has its revocation.** If the store accepts the revocation but the log does not, the call rejects. The process still rejects the token, and its replica retries the call. If another process revokes something first, that process copies the revocation too.
-- **A read first asks JetStream for the last record.** The answer includes everything acknowledged before the request was sent. Records that arrive through the subscription prove nothing, because the reader cannot know how long they were in transit.
-- **Gaps are detected.** Each record must start at the position where the previous one ended, and the chain must end at the last record that JetStream returned. Otherwise the reader starts again from the store, and keeps the entries it has.
-- **The store remains the source of truth.** If the log is lost or emptied, no revocation is lost: every process reads the whole store once. Revocations that the store loses are detected and [restored](../stores/replica.md#after-a-loss) as before.
-
-## What it does not do
-
-- **The bound gets longer if the log loses an acknowledged record.** A process that had not read the record accepts the token until another process revokes something or repairs the log, within a minute (`REPAIR_MS`). A power cut can cause this, because JetStream syncs its files every two minutes by default. Set `sync_interval: always` (NATS 2.10). In a NATS cluster, losing a majority of the servers can cause it too, and a leader that is cut off may keep answering for a moment. This recipe was tested with one server.
-- **Processes that do not use this recipe**, such as the [command line](../command-line.md), do not write to the log. Other processes see their revocations within a minute.
-- **You cannot revoke while either server is unreachable.** Checks continue for the rest of the bound. Then they are rejected, or the store answers them with `whenStale: 'ask'`.
-- A process still reads everything from the store when it starts.
-- A revocation arrives with the next read, within a quarter of the bound, not within milliseconds.
-- Each revocation costs two feed reads on the store, and two requests and a write on the log. In addition, each process reads the store's feed about once a minute. Concurrent revocations from many processes wait for each other.
-
-## Pitfalls
-
-- Do not set `max_age` on the stream. It drops the last record, and then every process reads the whole store again.
-- Do not allow direct reads (`allow_direct`), and do not read from a mirror. A copy may be behind, so its answer proves nothing.
-- A page of the feed is one message. If your ids are longer than the ids this library creates, raise `max_payload` (1 MB by default).

@@ -1,12 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
 import { storeContract } from '@tokenlib/contracts'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { openLog, withLog } from '../../examples/extending/log-store.js'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { FOREVER, type Revocation } from '../../packages/tokenlib/src/revocation/revocation.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
@@ -22,24 +21,6 @@ import {
 } from '../helpers/servers/describe-with-servers.js'
 import { startNats } from '../helpers/servers/start-nats.js'
 import { CLIENT_CONTRACT, WHOLE_CONTRACT } from '../stores/contract-parts.js'
-
-interface Recipe {
-  readonly openLog: (connection: NatsConnection, name: string) => Promise<object>
-  readonly withLog: (store: RevocationStore, log: object) => RevocationStore
-}
-
-// The code of the page, without the example at its end.
-const { openLog, withLog } = await importRecipe('docs/recipes/feed-over-a-log.md')
-
-async function importRecipe(page: string): Promise<Recipe> {
-  const root = fileURLToPath(new URL('../..', import.meta.url))
-  const [code = ''] = readFileSync(`${root}${page}`, 'utf8').split('## What happens')
-  const blocks = Array.from(code.matchAll(/^```ts\n([^]*?)^```/gm), ([, block]) => block)
-  mkdirSync(`${root}build/recipes`, { recursive: true })
-  const file = `${root}build/recipes/feed-over-a-log.ts`
-  writeFileSync(file, `${blocks.join('\n')}\nexport { openLog, withLog }\n`)
-  return (await import(/* @vite-ignore */ file)) as Recipe
-}
 
 const toEntry = (id: string): Revocation => ({
   kind: 'token',
@@ -100,6 +81,7 @@ describeWithRedis('a feed over a log', (redisUrl) => {
           withLog(createRedisStore(redis, { namespace: place, clock }), await openLog(nats, place)),
         isShared: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
         wipe,
       },
@@ -190,6 +172,34 @@ describeWithRedis('a feed over a log', (redisUrl) => {
       expect((await readAll(late)).ids).toHaveLength(5)
     })
 
+    test('a revocation reaches another process without a read of its store', async () => {
+      const place = randomUUID()
+      const config = new TokenConfig({ JWT_SECRET_KEY: randomBytes(32), ...PATIENT })
+      let reads = 0
+      const open = async (onRead: () => void) => {
+        const store = createRedisStore(redis, { namespace: place })
+        const feed: RevocationStore['feed'] = (after, wait) => {
+          onRead()
+          return store.feed(after, wait)
+        }
+        const tokens = new TokenManager({
+          config,
+          store: replicate(withLog({ ...store, feed }, await openLog(nats, place)), { bound: '5s' }),
+        })
+        onTestFinished(() => tokens.close())
+        await tokens.ready()
+        return tokens
+      }
+      const near = await open(() => undefined)
+      const far = await open(() => reads++)
+      const { accessToken } = await near.sessions.open({ uid: 'ada' })
+      const payload = await far.verify(accessToken)
+      const before = reads
+      await near.logout(payload, { everywhere: true })
+      await expect(far.verify(accessToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
+      expect(reads - before).toBe(0)
+    })
+
     test('a reuse ends the session in every process before it is answered', async () => {
       const { stores } = await start(2)
       const config = new TokenConfig({
@@ -272,6 +282,7 @@ describeWithPostgres('a feed of PostgreSQL over a log', (url) => {
           withLog(createPostgresStore(pool, { namespace: place, clock }), await openLog(nats, place)),
         isShared: true,
         limitsSessions: true,
+        keepsData: true,
         spends: true,
       },
       // Everything else is the same as with Redis.

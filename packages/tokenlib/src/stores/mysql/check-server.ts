@@ -1,0 +1,186 @@
+import { ConfigurationError } from '../../errors.js'
+import { assertKnownLayout } from '../store-parts.js'
+import { type Database, readErrorNumber, type Session, toNumber, toText } from './client.js'
+import { type Tables, TABLES_VERSION } from './tables.js'
+
+/** Rejects with `ConfigurationError` unless the server and the tables can keep the promises of a store. */
+export async function assertUsable(
+  database: Database,
+  tables: Tables,
+  { allowVolatile }: { readonly allowVolatile: boolean },
+): Promise<void> {
+  await database.use(async (session) => {
+    const settings = await readSettings(session)
+    assertServer(settings)
+    if (!allowVolatile) assertDurable(settings)
+    await assertTables(session, tables)
+  })
+}
+
+type Settings = ReadonlyMap<string, string>
+
+async function readSettings(session: Session): Promise<Settings> {
+  const names = SETTINGS.map((name) => `'${name}'`).join()
+  const rows = await session.read(`show variables where Variable_name in (${names})`, [])
+  return new Map(rows.map(([name, value]) => [toText(name).toLowerCase(), toText(value).toUpperCase()]))
+}
+
+const SETTINGS = [
+  'version',
+  'autocommit',
+  'read_only',
+  'innodb_read_only',
+  'sql_mode',
+  'log_bin',
+  'binlog_format',
+  'sync_binlog',
+  'innodb_flush_log_at_trx_commit',
+  'wsrep_on',
+  'wsrep_sync_wait',
+]
+
+const isOn = (settings: Settings, name: string): boolean => isOnText(settings.get(name) ?? 'OFF')
+
+function isOnText(value: string): boolean {
+  return value !== 'OFF' && value !== '0'
+}
+
+function assertServer(settings: Settings): void {
+  const version = settings.get('version') ?? ''
+  const [, major, minor] = (/^(\d+)\.(\d+)/.exec(version) ?? []).map(Number)
+  const release = (major ?? 0) * 1000 + (minor ?? 0)
+  const isMariadb = version.includes('MARIADB')
+  if (isMariadb ? release < 10_006 : release < 8000) {
+    throw new ConfigurationError('The MySQL store needs MySQL 8.0 or newer, or MariaDB 10.6 or newer')
+  }
+  if (isOn(settings, 'read_only') || isOn(settings, 'innodb_read_only')) throw new ConfigurationError(STANDBY)
+  if (!isOn(settings, 'autocommit')) {
+    throw new ConfigurationError(
+      'Connections of this pool have autocommit off. Give the store a pool of its own, with autocommit on',
+    )
+  }
+  if ((settings.get('sql_mode') ?? '').includes('EMPTY_STRING_IS_NULL')) {
+    throw new ConfigurationError('The sql_mode of this pool has EMPTY_STRING_IS_NULL: remove it')
+  }
+  if (isOn(settings, 'log_bin') && settings.get('binlog_format') === 'STATEMENT') {
+    throw new ConfigurationError(
+      'binlog_format is STATEMENT, under which the server refuses the transactions of the store: set it to ROW or MIXED',
+    )
+  }
+  // Bit 0: reads wait until this node has what others have committed.
+  if (isOn(settings, 'wsrep_on') && Number(settings.get('wsrep_sync_wait')) % 2 !== 1) {
+    throw new ConfigurationError(
+      'This node of a Galera cluster may answer before it has what other nodes have committed: set wsrep_sync_wait to 1 or 7',
+    )
+  }
+}
+
+const STANDBY =
+  'The MySQL server is read-only: it is a replica, which may be behind, or a primary that is being replaced. Connect to ' +
+  'the primary'
+
+// MariaDB's 3 is 1 with more waiting.
+const DURABLE = ['1', '3']
+
+function assertDurable(settings: Settings): void {
+  const refuse = (name: string, why: string): never => {
+    throw new ConfigurationError(
+      `${name} is ${settings.get(name)}, so a crash of the server may lose revocations that were acknowledged${why}. ` +
+        `Set it to 1; or pass allowVolatile: true, where the provider keeps what is committed by other means, or where ` +
+        'the loss does not matter',
+    )
+  }
+  const flush = 'innodb_flush_log_at_trx_commit'
+  if (!DURABLE.includes(settings.get(flush) ?? '1')) refuse(flush, '')
+  // After a crash the server rolls back what is not in its binary log.
+  if (isOn(settings, 'log_bin') && settings.get('sync_binlog') !== '1') {
+    refuse('sync_binlog', ', because the server has a binary log')
+  }
+}
+
+async function assertTables(session: Session, tables: Tables): Promise<void> {
+  try {
+    const [row] = await session.read(`select max(version) from ${tables.version}`, [])
+    const version = row?.[0] == null ? 0 : toNumber(row[0])
+    if (version < TABLES_VERSION) throw createMissing(tables)
+    assertKnownLayout('MySQL', version, TABLES_VERSION)
+    await assertRights(session, tables)
+  } catch (cause) {
+    const number = readErrorNumber(cause)
+    if (MISSING.has(number)) throw createMissing(tables, cause)
+    if (DENIED.has(number)) throw createDenied(tables, cause)
+    throw cause
+  }
+  await assertEngine(session, tables)
+}
+
+// No row has these keys, and updates that name a key also pass where sql_safe_updates is on.
+async function assertRights(
+  session: Session,
+  { heads, revocations, sessions, spent, marks }: Tables,
+): Promise<void> {
+  const keys = {
+    [heads]: ['namespace'],
+    [revocations]: ['namespace', 'kind', 'id'],
+    [sessions]: ['namespace', 'sid'],
+    [spent]: ['namespace', 'id'],
+    [marks]: ['namespace', 'kind', 'id'],
+  }
+  for (const [table, columns] of Object.entries(keys)) {
+    const nothing = columns.map((column) => `${column} = 0x00`).join(' and ')
+    await session.write(`update ${table} set namespace = 0x00 where ${nothing}`, [])
+    await session.write(`delete from ${table} where ${nothing}`, [])
+    await session.write(`insert into ${table} select * from ${table} where ${nothing}`, [])
+  }
+}
+
+// A server whose InnoDB is off may have created them with another engine, which has no transactions.
+async function assertEngine(session: Session, { heads }: Tables): Promise<void> {
+  const names = heads.split('.').map((name) => name.replaceAll('`', ''))
+  const prefix = names.pop()?.replace(/heads$/, '') ?? ''
+  const all = ['heads', 'revocations', 'sessions', 'spent', 'marks'].map((name) => prefix + name)
+  const rows = await session.read(
+    `select table_name, engine from information_schema.tables
+where table_schema = coalesce(?, database()) and table_name in (?, ?, ?, ?, ?)`,
+    [names.pop() ?? null, ...all],
+  )
+  const [other] = rows.filter(([, engine]) => toText(engine).toUpperCase() !== 'INNODB')
+  if (other === undefined) return
+  throw new ConfigurationError(
+    `The table ${toText(other[0])} has the engine ${toText(other[1])}, which has no transactions: alter table … engine = InnoDB`,
+  )
+}
+
+// No such table, and no such database.
+const MISSING: ReadonlySet<number> = new Set([1146, 1049])
+// Of a database, a table, a column, or a user who may do nothing else.
+const DENIED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227, 1370])
+
+function createMissing({ version }: Tables, cause?: unknown): ConfigurationError {
+  return new ConfigurationError(
+    `There are no complete tables next to ${version}: await store.migrate() before the store is used, or run what ` +
+      'migrationSql() returns. If they are in another database, name it',
+    { cause },
+  )
+}
+
+function createDenied({ version, ...tables }: Tables, cause: unknown): ConfigurationError {
+  return new ConfigurationError(
+    `The user of this pool may not use the tables: grant select, insert, update, delete on ` +
+      `${Object.values(tables).join(', ')} and select on ${version}`,
+    { cause },
+  )
+}
+
+/** What an answer says of the connection and the server that gave it. */
+export const STATE_SQL = `concat_ws(',', @@session.autocommit, '' is null, @@global.read_only, @@global.innodb_read_only)`
+
+/** Throws where an answer comes from a server or a connection that the store must not rely on. */
+export function assertState(state: string): void {
+  const [autocommit, hasNoEmptyText, ...readOnly] = state.toUpperCase().split(',').map(isOnText)
+  // Not `ConfigurationError`: a failover, or another user of the pool, can bring this about at any time.
+  if (readOnly.length !== 2 || readOnly.includes(true)) throw new Error(STANDBY)
+  if (autocommit !== true) throw new Error('A connection of the MySQL pool has autocommit off')
+  if (hasNoEmptyText === true)
+    throw new Error('A connection of the MySQL pool has EMPTY_STRING_IS_NULL in its sql_mode')
+}

@@ -1,0 +1,204 @@
+import { ConfigurationError } from '../../errors.js'
+import { sleep } from '../../runtime.js'
+import type { Scheduler } from '../../time.js'
+import { toRetryDelay } from '../store-parts.js'
+
+/** What a statement may be given. Numbers travel as text: `mysql2` would send them as floating point. */
+export type Value = string | Buffer | null
+
+/** A statement, with the options that keep those of the application's pool from changing what its answer looks like. */
+export interface MysqlStatement {
+  sql: string
+  rowsAsArray: true
+  metaAsArray: true
+  nestTables: false
+  namedPlaceholders: false
+  typeCast: (field: unknown, next: () => unknown) => unknown
+}
+
+/** A connection of a pool. */
+export interface MysqlConnection {
+  query(text: string): Promise<unknown>
+  execute(statement: MysqlStatement, values: Value[]): Promise<unknown>
+  release(): unknown
+  destroy(): unknown
+}
+
+/** A Pool of `mysql2/promise` or of `mariadb`, or of a package with the same methods. */
+export interface MysqlPool {
+  getConnection(): Promise<MysqlConnection>
+}
+
+/** A Pool of `mysql2` with callbacks. */
+export interface MysqlCallbackPool {
+  promise(): MysqlPool
+}
+
+/** A pool of MySQL or MariaDB that the application made, configured, and will close. */
+export type MysqlClient = MysqlPool | MysqlCallbackPool
+
+/** A value of a row, as far as a driver may return it. */
+export type Cell = string | number | bigint | Uint8Array | null
+
+/** A row, in the order of its columns. */
+export type Row = readonly (Cell | undefined)[]
+
+/** A connection while the store has it. */
+export interface Session {
+  read(sql: string, values: readonly Value[]): Promise<readonly Row[]>
+  /**
+   * Runs a statement that writes, and returns how many rows it concerned. Drivers count the rows that it found or those that
+   * it changed, so a statement whose count matters must change every row that it finds.
+   */
+  write(sql: string, values: readonly Value[]): Promise<number>
+}
+
+/** A database, as the store uses it. */
+export interface Database {
+  /** Runs statements that each stand alone. Each reads what is committed when it begins. */
+  use<Result>(work: (session: Session) => Promise<Result>): Promise<Result>
+  /**
+   * Runs a transaction under READ COMMITTED. Runs it again if the server ended it to resolve a deadlock, so `work` must not
+   * change anything else.
+   */
+  transact<Result>(work: (session: Session) => Promise<Result>): Promise<Result>
+}
+
+/** The database behind a pool. */
+export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database {
+  const pool = toPool(client)
+
+  const withConnection = async <Result>(
+    prepare: readonly string[],
+    work: (session: Session) => Promise<Result>,
+    end: string | null,
+  ): Promise<Result> => {
+    const connection = await pool.getConnection()
+    if (typeof connection?.execute !== 'function') throw createUnusable()
+    // Without waiting for the answers: `mariadb` sends the first statement of the store right behind them.
+    const prepared = Promise.all(prepare.map((text) => connection.query(text)))
+    prepared.catch(() => undefined)
+    try {
+      const result = await work(createSession(connection, prepared))
+      await prepared
+      if (end !== null) await connection.query(end)
+      await connection.release()
+      return result
+    } catch (error) {
+      await giveBack(connection)
+      throw error
+    }
+  }
+
+  const transact = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await withConnection(BEGIN, work, 'commit')
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || !CONFLICTS.has(readErrorNumber(error))) throw error
+        await sleep(scheduler, toRetryDelay(attempt, FIRST_RETRY_MS, MAX_RETRY_MS))
+      }
+    }
+  }
+
+  return { use: (work) => withConnection(CLEAN, work, null), transact }
+}
+
+// A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot.
+const CLEAN = ['rollback']
+const BEGIN = [
+  ...CLEAN,
+  'set transaction isolation level read committed',
+  // A session may be set to read only.
+  'start transaction read write',
+]
+
+const MAX_ATTEMPTS = 10
+const FIRST_RETRY_MS = 4
+const MAX_RETRY_MS = 500
+
+// A deadlock, also one that Galera finds at the commit, and a snapshot that MariaDB finds outdated. After all of them the
+// transaction is rolled back.
+const CONFLICTS = new Set([1213, 1020])
+
+/** The number of the server's error, or 0 for any other error. */
+export function readErrorNumber(error: unknown): number {
+  return Number((error as { readonly errno?: unknown } | null)?.errno) || 0
+}
+
+/** A key is there already. */
+export const DUPLICATE_KEY = 1062
+
+function toPool(client: MysqlClient): MysqlPool {
+  // The address of a server is a string, and `in` throws for strings.
+  const isObject = client instanceof Object
+  if (isObject && 'promise' in client && typeof client.promise === 'function') return client.promise()
+  if (isObject && 'getConnection' in client && typeof client.getConnection === 'function') return client
+  throw createUnusable()
+}
+
+function createUnusable(): ConfigurationError {
+  return new ConfigurationError(
+    'createMysqlStore takes a Pool of the package mysql2 or of the package mariadb (its promise API)',
+  )
+}
+
+function createSession(connection: MysqlConnection, prepared: Promise<unknown>): Session {
+  const run = async (sql: string, values: readonly Value[]): Promise<unknown> => {
+    const [answer] = await Promise.all([
+      // Prepared statements only. A client that escapes values itself has to know the server's sql_mode and charset.
+      connection.execute({ sql, ...OPTIONS }, [...values]),
+      prepared,
+    ])
+    return Array.isArray(answer) ? (answer[0] as unknown) : answer
+  }
+  return {
+    async read(sql, values) {
+      const rows = await run(sql, values)
+      if (!Array.isArray(rows)) throw new Error('The MySQL client gave no rows')
+      return rows as Row[]
+    },
+    async write(sql, values) {
+      const { affectedRows } = (await run(sql, values)) as { readonly affectedRows?: unknown }
+      if (affectedRows === undefined) throw new Error('The MySQL client did not say how many rows it changed')
+      return Number(affectedRows)
+    },
+  }
+}
+
+const OPTIONS = {
+  rowsAsArray: true,
+  metaAsArray: true,
+  nestTables: false,
+  namedPlaceholders: false,
+  typeCast: (_field: unknown, next: () => unknown) => next(),
+} as const
+
+// What was begun must not stay open. A connection that cannot even roll back is of no use to anybody.
+async function giveBack(connection: MysqlConnection): Promise<void> {
+  try {
+    await connection.query('rollback')
+    await connection.release()
+  } catch {
+    connection.destroy()
+  }
+}
+
+/** A text of a row. Columns of bytes come as buffers. */
+export function toText(cell: Cell | undefined): string {
+  if (typeof cell === 'string') return cell
+  if (cell instanceof Uint8Array) return Buffer.from(cell.buffer, cell.byteOffset, cell.byteLength).toString()
+  return String(cell)
+}
+
+/** The same for a column that may be empty. */
+export function toTextOrNull(cell: Cell | undefined): string | null {
+  return cell === null || cell === undefined ? null : toText(cell)
+}
+
+/** A number of a row: drivers return a `bigint` as a number, a text or a BigInt. */
+export function toNumber(cell: Cell | undefined): number {
+  const number = cell === null || cell === undefined ? Number.NaN : Number(toText(cell))
+  if (!Number.isSafeInteger(number)) throw new Error('The MySQL server returned something else than a number')
+  return number
+}

@@ -1,0 +1,226 @@
+import { createId, systemRandom } from '../../tokens/ids.js'
+import { addDuration, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
+import type { Clock } from '../../time.js'
+import type { LossReporter } from '../loss-reporter.js'
+import { retryAfterLoss, toMilliseconds } from '../store-parts.js'
+import type { Database, Row, Session, Value } from './client.js'
+import { createEntries, type Entries } from './entries.js'
+import { createHeads, type FoundHead, type Head, NO_EPOCH, type Page } from './head.js'
+import type { Tables } from './tables.js'
+
+/** A transaction about a history. */
+export interface Transaction {
+  readonly session: Session
+  /**
+   * Locks the head of the namespace until the commit. So the order of changes is the order of commits, and a reader of the
+   * feed never meets a gap that is filled later. Everything else but the turn of a user is locked after it.
+   */
+  readonly lock: () => Promise<Head>
+  /** Reads the head, without a lock, and a page. */
+  readonly read: (
+    page: Page,
+    values: readonly Value[],
+  ) => Promise<readonly [head: Head, rows: readonly Row[]]>
+  /** Adds entries to the history, which must be locked; returns how many sessions they removed. */
+  readonly merge: (entries: readonly Revocation[]) => Promise<number>
+  readonly entries: Entries
+}
+
+/** The result of a transaction, and where the history stands after it. */
+export interface Written<Result> {
+  readonly result: Result
+  readonly position: string
+}
+
+/** The history of a namespace, as far as this process knows it. */
+export interface History {
+  /** Finds the history, or begins it. Every watermark then lives for this long, in milliseconds. */
+  enter(longestLifetime: number): Promise<void>
+  /**
+   * Reads the head and a page in one statement: there is always a row, and one without a page has nulls.
+   *
+   * If the store has another history, an unknown number of revocations is lost. Everything that started before now is
+   * revoked, unless a replica restores the revocations, and the statement runs again. The same goes for `write`.
+   */
+  read<Result>(
+    page: Page,
+    values: readonly Value[],
+    parse: (head: Head, rows: readonly Row[], session: Session) => Result | Promise<Result>,
+  ): Promise<Result>
+  write<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Written<Result>>
+}
+
+/** How a history is kept. */
+export interface HistoryOptions {
+  readonly namespace: string
+  readonly clock: Clock | undefined
+  readonly losses: LossReporter
+}
+
+type Known = Pick<Head, 'epoch' | 'changes'>
+
+// Thrown to end a transaction that found another history.
+const LOST = new Error('The MySQL store has another history')
+
+/** Follows the history of a namespace, and notices when it is lost. */
+export function createHistory(
+  database: Database,
+  tables: Tables,
+  { namespace, clock, losses }: HistoryOptions,
+): History {
+  const heads = createHeads(tables, namespace, clock)
+  const entries = createEntries(tables, namespace)
+  let known: Known | null = null
+  let longest = 0
+  let recovering: Promise<void> | null = null
+
+  const knownValues = (): readonly Value[] => {
+    if (known === null) throw new Error('The MySQL store is used before its prepare() has resolved')
+    return [namespace, known.epoch, String(known.changes)]
+  }
+
+  const note = ({ epoch, changes }: Known): void => {
+    if (known?.epoch === epoch && changes > known.changes) known = { epoch, changes }
+  }
+
+  // Locks the head, whatever is in it, and creates what is missing. `change` says what the head shall be, and the
+  // entries that are new.
+  const rewrite = async (
+    session: Session,
+    change: (found: FoundHead) => Promise<HeadChange>,
+  ): Promise<Known & HeadChange> => {
+    const found = await heads.lockAnyway(session)
+    const changed = await change(found)
+    const { epoch } = changed
+    const longestLifetime = Math.max(longest, found.longestLifetime)
+    const isLonger = longestLifetime > found.longestLifetime
+    const short = isLonger ? await entries.readShort(session, longestLifetime) : []
+    const given = [...short, ...changed.given]
+    if (given.length === 0 && epoch === found.epoch && !isLonger)
+      return { ...changed, changes: found.changes }
+    // Where only the head was lost, no new entry may get the number of an old one.
+    const before = Math.max(found.changes, await entries.readLastChange(session))
+    if (epoch !== found.epoch) await entries.mark(session, epoch)
+    const link = createId(systemRandom)
+    await entries.put(session, given, before, { link, now: found.now })
+    const changes = before + given.length
+    await heads.write(session, { epoch, link, changes, longestLifetime })
+    return { ...changed, changes }
+  }
+
+  const recover = async (lost: Known): Promise<void> => {
+    const canRestore = losses.canRestore()
+    const { epoch, changes, revokedBefore } = await database.transact((session) =>
+      rewrite(session, async ({ now, ...found }) => {
+        const isSame = found.epoch === lost.epoch
+        // The answer came from somewhere else, such as a replica: nothing is lost.
+        const isWhole = isSame && found.changes >= lost.changes && found.isMarked
+        // The first one to find the loss names the history anew, and the others keep the name.
+        const isFirst = isSame || found.epoch === NO_EPOCH || !found.isMarked
+        const name = isFirst && !isWhole ? createId(systemRandom) : found.epoch
+        if (isWhole || canRestore) return { epoch: name, given: [], revokedBefore: null }
+        const newest = await entries.readNewestStart(session, null)
+        const moment = raiseWatermark(0, newest, now)
+        const until = addDuration(moment, Math.max(longest, found.longestLifetime))
+        const late = await entries.readLate(session, null, moment)
+        const all = { kind: 'all', id: '', notBefore: moment, until } as const
+        return { epoch: name, given: [all, ...late], revokedBefore: moment }
+      }),
+    )
+    const isOther = lost.epoch !== epoch
+    known = { epoch, changes }
+    if (isOther) losses.reportHistory()
+    if (revokedBefore !== null) losses.report(revokedBefore)
+  }
+
+  // Many calls may find the loss at the same time: one of them recovers, and the others ask again afterwards.
+  const recoverOnce = async (lost: Known): Promise<void> => {
+    if (known?.epoch !== lost.epoch) return
+    recovering ??= recover(lost).finally(() => (recovering = null))
+    await recovering
+  }
+
+  const retry = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
+    knownValues()
+    let before = known as Known
+    const ask = async (): Promise<{ readonly answer: Result } | null> => {
+      before = known as Known
+      try {
+        return { answer: await attempt() }
+      } catch (error) {
+        if (error !== LOST) throw error
+        return null
+      }
+    }
+    return (await retryAfterLoss('MySQL', ask, () => recoverOnce(before))).answer
+  }
+
+  const readWith = async (session: Session, page: Page, values: readonly Value[]) => {
+    const answer = await heads.read(session, page, values, knownValues())
+    if (answer === null) throw LOST
+    note(answer[0])
+    return answer
+  }
+
+  const read: History['read'] = (page, values, parse) =>
+    retry(() => database.use(async (session) => parse(...(await readWith(session, page, values)), session)))
+
+  return {
+    async enter(longestLifetime) {
+      longest = Math.max(longest, toMilliseconds(longestLifetime))
+      const { epoch, changes } = await database.transact((session) =>
+        rewrite(session, async (found) => ({
+          // Not of one whose mark is gone: that is a loss, which the read finds.
+          epoch: found.epoch === NO_EPOCH ? createId(systemRandom) : found.epoch,
+          given: [],
+          revokedBefore: null,
+        })),
+      )
+      known ??= { epoch, changes }
+      await read(NO_PAGE, [], () => undefined)
+    },
+    read,
+    write: (work) =>
+      retry(async () => {
+        const written = await database.transact(async (session) => {
+          let head: Head | null = null
+          let { changes, link } = { changes: 0, link: '' }
+          const result = await work({
+            session,
+            entries,
+            read: (page, values) => readWith(session, page, values),
+            async lock() {
+              head = await heads.lock(session, knownValues())
+              if (head === null) throw LOST
+              ;({ changes, link } = head)
+              return head
+            },
+            async merge(given) {
+              if (given.length === 0) return 0
+              if (head === null) throw new Error('The history of the MySQL store is not locked')
+              link = createId(systemRandom)
+              const removed = await entries.put(session, given, changes, { link, now: head.now })
+              changes += given.length
+              return removed
+            },
+          })
+          const locked = head as Head | null
+          // Also where nothing is new: whoever asks wants to know whether the store can be written to.
+          if (locked !== null) await heads.write(session, { ...locked, changes, link })
+          return { result, position: `${locked?.epoch}:${link}:${changes}`, locked, changes }
+        })
+        const { result, position, locked, changes } = written
+        if (locked !== null) note({ epoch: locked.epoch, changes })
+        return { result, position }
+      }),
+  }
+}
+
+interface HeadChange {
+  readonly epoch: string
+  readonly given: readonly Revocation[]
+  readonly revokedBefore: number | null
+}
+
+// For a read of the head alone.
+const NO_PAGE: Page = { columns: 'p.one', from: '(select 1 as one) p' }
