@@ -88,9 +88,7 @@ export const NAVIGATION = [
       { text: 'How to migrate', page: 'migrations/index' },
       { text: 'From a JWT library', page: 'migrations/jwt-libraries' },
       { text: 'From Python', page: 'migrations/python' },
-      { text: 'From Auth.js', page: 'migrations/authjs' },
-      { text: 'From SuperTokens', page: 'migrations/supertokens' },
-      { text: 'From Supabase Auth', page: 'migrations/supabase' },
+      { text: 'From Auth.js, SuperTokens, Supabase', page: 'migrations/auth-services' },
     ],
   },
   {
