@@ -72,9 +72,7 @@ test('every path of docs/decisions/specification-map.md is one of the core or of
   const paths = /`([a-z-]+\/[^`\s]*|[a-z-]+\.ts)`/g
   expect(read('docs/decisions/specification-map.md').match(paths)?.length).toBeGreaterThan(50)
   expect(
-    listMissing(paths, (path) => places.some((place) => exists(`${place}${path}`)), [
-      'docs/decisions/specification-map.md',
-    ]),
+    listMissing(paths, (path) => places.some((place) => exists(`${place}${path}`)), ['docs/decisions/specification-map.md']),
   ).toEqual([])
 })
 

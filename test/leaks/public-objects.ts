@@ -4,7 +4,7 @@ import { createTokenClient, TokenClientError } from '../../packages/client/src/i
 import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
-import { createPool as createMysqlPool, type Pool as MysqlPool } from 'mysql2/promise'
+import { createPool } from 'mysql2/promise'
 import pg from 'pg'
 import * as nest from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import * as tokenlib from '../../packages/tokenlib/src/index.js'
@@ -73,14 +73,14 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const configs = createConfigs()
   const [config] = configs
   const clock = createClock()
-  const [redis, pool, database, mysql] = createClients()
+  const [redis, pool, database] = createClients()
   const stores: Record<string, RevocationStore> = {
     createMemoryStore: createMemoryStore({ clock }),
     createSqliteStore: createSqliteStore(database),
     createDurableObjectStore: createDurableObjectStore(NAMESPACE),
     createRedisStore: createRedisStore(redis),
+    createMysqlStore: createMysqlStore(createPool(`mysql://ada:${PASSWORD}@127.0.0.1:1/tokens`)),
     createPostgresStore: createPostgresStore(pool),
-    createMysqlStore: createMysqlStore(mysql),
     replicate: replicate(createMemoryStore({ clock })),
   }
   const revocation = stores['createMemoryStore'] as RevocationStore
@@ -255,12 +255,11 @@ function createConfigs(): [TokenConfig, ...TokenConfig[]] {
 }
 
 // They have passwords, and are never asked to connect.
-function createClients(): [Redis, pg.Pool, InstanceType<typeof DatabaseSync>, MysqlPool] {
+function createClients(): [Redis, pg.Pool, InstanceType<typeof DatabaseSync>] {
   return [
     new Redis(`redis://:${PASSWORD}@127.0.0.1:1`, { lazyConnect: true }).on('error', () => undefined),
     new pg.Pool({ connectionString: `postgres://ada:${PASSWORD}@127.0.0.1:1/tokens` }),
     new DatabaseSync(':memory:'),
-    createMysqlPool(`mysql://ada:${PASSWORD}@127.0.0.1:1/tokens`),
   ]
 }
 

@@ -1,6 +1,6 @@
 import mysql from 'mysql2/promise'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { createMysqlStore, type MysqlStore } from 'tokenlib/mysql'
+import { createMysqlStore, type MysqlPool, type MysqlStore } from 'tokenlib/mysql'
 import { describeWithMysql } from '../helpers/servers/describe-with-servers.js'
 import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 
@@ -169,5 +169,41 @@ describeWithMysql('connections that others of the application have used', (url) 
     holder.release()
     await ending
     expect(await store.sessions!.get(sid, RULES)).toBeNull()
+  })
+
+  test('what loses a conflict is done again', async () => {
+    let isDue = false
+    const conflicting: MysqlPool = {
+      async getConnection() {
+        const connection = await pool.getConnection()
+        return {
+          query: (text) => connection.query(text),
+          async execute(statement, values) {
+            if (!isDue || /^select/.test(statement.sql)) return connection.execute(statement, values)
+            isDue = false
+            throw Object.assign(new Error('Deadlock found'), { errno: 1213 })
+          },
+          release: () => connection.release(),
+          destroy: () => connection.destroy(),
+        }
+      },
+    }
+    const opened = createMysqlStore(conflicting, { namespace })
+    await opened.prepare(NEEDS)
+    const conflict = async <Result>(call: () => Promise<Result>): Promise<Result> => {
+      isDue = true
+      const result = await call()
+      expect(isDue).toBe(false)
+      return result
+    }
+    await conflict(() => opened.revoke([token('a')]))
+    expect(await store.lookup([token('a')])).toEqual([FOREVER])
+    const given = await session()
+    const { sid } = await conflict(() => opened.sessions!.open(given))
+    const rotated = await conflict(() => opened.sessions!.rotate(sid, firstToken(sid), RULES))
+    expect(rotated.outcome).toBe('advanced')
+    expect(await conflict(() => opened.sessions!.writeData!(sid, '{}', null))).toBe(true)
+    expect(await conflict(() => opened.spend!('id', 60_000))).toBe(true)
+    expect(await opened.spend!('id', 60_000)).toBe(false)
   })
 })

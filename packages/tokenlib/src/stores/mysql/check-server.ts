@@ -157,7 +157,7 @@ const DENIED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227, 1370])
 
 function createMissing({ version }: Tables, cause?: unknown): ConfigurationError {
   return new ConfigurationError(
-    `There are no complete tables next to ${version}: await store.migrate() before the store is used, or run what ` +
+    `The tables next to ${version} are incomplete or missing: await store.migrate() before the store is used, or run what ` +
       'migrationSql() returns. If they are in another database, name it',
     { cause },
   )

@@ -6,7 +6,7 @@ import { toRetryDelay } from '../store-parts.js'
 /** What a statement may be given. Numbers travel as text: `mysql2` would send them as floating point. */
 export type Value = string | Buffer | null
 
-/** A statement, with the options that keep those of the application's pool from changing what its answer looks like. */
+/** A statement, with options that override the pool's, so that every answer has the same shape. */
 export interface MysqlStatement {
   sql: string
   rowsAsArray: true
@@ -55,7 +55,10 @@ export interface Session {
 
 /** A database, as the store uses it. */
 export interface Database {
-  /** Runs statements that each stand alone. Each reads what is committed when it begins. */
+  /**
+   * Runs statements that each stand alone. Each reads what is committed when it begins. Even a statement that changes one
+   * row may lose a conflict: then `work` runs again, after whatever it had written before.
+   */
   use<Result>(work: (session: Session) => Promise<Result>): Promise<Result>
   /**
    * Runs a transaction under READ COMMITTED. Runs it again if the server ended it to resolve a deadlock, so `work` must not
@@ -89,18 +92,22 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
     }
   }
 
-  const transact = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
-    for (let attempt = 1; ; attempt++) {
+  // What lost a conflict has changed nothing.
+  const retry = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
+    for (let count = 1; ; count++) {
       try {
-        return await withConnection(beginTransaction, work, 'commit')
+        return await attempt()
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !CONFLICTS.has(readErrorNumber(error))) throw error
-        await sleep(scheduler, toRetryDelay(attempt, FIRST_RETRY_MS, MAX_RETRY_MS))
+        if (count === MAX_ATTEMPTS || !CONFLICTS.has(readErrorNumber(error))) throw error
+        await sleep(scheduler, toRetryDelay(count, FIRST_RETRY_MS, MAX_RETRY_MS))
       }
     }
   }
 
-  return { use: (work) => withConnection(clean, work, null), transact }
+  return {
+    use: (work) => retry(() => withConnection(clean, work, null)),
+    transact: (work) => retry(() => withConnection(beginTransaction, work, 'commit')),
+  }
 }
 
 // A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot. Nobody
@@ -129,8 +136,8 @@ const MAX_ATTEMPTS = 10
 const FIRST_RETRY_MS = 4
 const MAX_RETRY_MS = 500
 
-// A deadlock, also one that Galera finds at the commit, and a snapshot that MariaDB finds outdated. After all of them the
-// transaction is rolled back.
+// A deadlock, also one that Galera finds at the commit, and a snapshot that MariaDB finds outdated. After each of them,
+// the transaction or the statement is rolled back.
 const CONFLICTS = new Set([1213, 1020])
 
 /** The number of the server's error, or 0 for any other error. */
