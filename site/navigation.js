@@ -116,7 +116,6 @@ export const NAVIGATION = [
     text: 'Project',
     items: [
       { text: 'How it is tested', page: 'how-it-is-tested' },
-      { text: 'Releases', page: 'releases' },
       { text: 'Decisions', folder: 'decisions' },
     ],
   },
