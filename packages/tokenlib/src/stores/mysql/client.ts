@@ -13,7 +13,7 @@ export interface MysqlStatement {
   metaAsArray: true
   nestTables: false
   namedPlaceholders: false
-  typeCast: (field: unknown, next: () => unknown) => unknown
+  typeCast: <Value>(field: unknown, next: () => Value) => Value
 }
 
 /** A connection of a pool. */
@@ -190,7 +190,7 @@ const OPTIONS = {
   metaAsArray: true,
   nestTables: false,
   namedPlaceholders: false,
-  typeCast: (_field: unknown, next: () => unknown) => next(),
+  typeCast: <Value>(_field: unknown, next: () => Value): Value => next(),
 } as const
 
 // What was begun must not stay open. A connection that cannot even roll back is of no use to anybody.
