@@ -10,7 +10,7 @@ export interface Entries {
    * sessions there were. `link` names the batch.
    */
   put(session: Session, given: readonly Entry[], changes: number, batch: Batch): Promise<number>
-  /** Notes the epoch of the history among its revocations: whoever empties them takes it along. */
+  /** Stores the epoch of the history among its revocations, so that it is lost if they are. */
   mark(session: Session, epoch: string): Promise<void>
   has(session: Session, key: RevocationKey): Promise<boolean>
   readLastChange(session: Session): Promise<number>

@@ -115,7 +115,7 @@ export function createHistory(
         const isSame = found.epoch === lost.epoch
         // The answer came from somewhere else, such as a replica: nothing is lost.
         const isWhole = isSame && found.changes >= lost.changes && found.isMarked
-        // The first one to find the loss names the history anew, and the others keep the name.
+        // The first process to find the loss renames the history; the others keep the new name.
         const isFirst = isSame || found.epoch === NO_EPOCH || !found.isMarked
         const name = isFirst && !isWhole ? createId(systemRandom) : found.epoch
         if (isWhole || canRestore) return { epoch: name, given: [], revokedBefore: null }
@@ -205,7 +205,7 @@ export function createHistory(
             },
           })
           const locked = head as Head | null
-          // Also where nothing is new: whoever asks wants to know whether the store can be written to.
+          // Even if nothing is new: the caller wants to know whether the store is writable.
           if (locked !== null) await heads.write(session, { ...locked, changes, link })
           return { result, position: `${locked?.epoch}:${link}:${changes}`, locked, changes }
         })

@@ -119,7 +119,7 @@ export function createMysqlSessions(
       const { user } = given
       const { result } = await history.write(async ({ session, read, lock, merge }) => {
         signal?.throwIfAborted()
-        // Those that open sessions of one user take turns. Whoever holds the head does not wait for a turn.
+        // Logins of one user take turns. A transaction that holds the head never waits for a turn.
         await session.write(...statements.turn(user))
         signal?.throwIfAborted()
         const look = async () => {
@@ -134,7 +134,7 @@ export function createMysqlSessions(
         let seen = await look()
         if (seen.count > 0) {
           await lock()
-          // Revocations may have ended some of them in the meantime, and will not do so from now on.
+          // Revocations may have ended some before the lock; from now on they cannot.
           seen = await look()
         }
         const { head, watermarks, rules, action, count } = seen
@@ -157,7 +157,7 @@ export function createMysqlSessions(
       return result
     },
     async rotate(sid, token, options) {
-      // Each retry means that somebody else has written the row.
+      // Each retry means that another process has written the row.
       for (let attempt = 0; attempt < MAX_MOVES; attempt++) {
         const { found, decision, isDone } = await history.read(
           ...statements.find(sid),
@@ -228,7 +228,7 @@ function toFound({ now }: Head, [row]: readonly Row[]): Found {
 
 const WRITES = 8
 
-// In the order of SESSION_COLUMNS; a row of nulls is that of a read that found nothing.
+// In the order of SESSION_COLUMNS; a row of nulls means that nothing was found.
 function toSession(row: Row): FullSession | null {
   if (row[0] === null) return null
   const [sid, user, startedAt, lastUsedAt, expiresAt, until, generation, movedAt] = row
