@@ -1,4 +1,4 @@
-// Gathers the pages of the site in build/site-source: those of docs/ as they are, and the generated ones.
+// Gathers the pages of the site in build/site-source: docs/ unchanged, and the generated pages.
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,7 +39,7 @@ export function watchDocs() {
   })
 }
 
-// The code on it is that of README.md, which the tests run.
+// Uses the code of README.md, which the tests run.
 function createLandingPage() {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const [code] = /^```ts\n[^]*?^```$/m.exec(readme) ?? []
