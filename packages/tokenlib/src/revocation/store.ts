@@ -6,7 +6,7 @@ import type { SessionStore } from './session-store.js'
 /** A place in the history of a store; only the store that made it can read it. */
 export type Position = string
 
-/** What a manager asks of its store before it uses it. */
+/** What a manager requires of its store. */
 export interface StoreNeeds {
   /** The longest time from a token's start to the last moment it can verify, in milliseconds, or `FOREVER`. */
   readonly longestLifetime: number
@@ -26,7 +26,7 @@ export interface StoreNeeds {
   readonly onReplicaChange?: (change: ReplicaChange) => void
 }
 
-/** What happened to a replica. */
+/** A change in the state of a replica. */
 export interface ReplicaChange {
   /** `stale`: it refuses or asks its store. `fresh`: it answers from memory again. `reset`: its store lost its history. */
   readonly kind: 'stale' | 'fresh' | 'reset'
@@ -180,7 +180,7 @@ export interface RevocationStore {
   readonly replica?: Replica
   /**
    * Uses an id up: `true` for the first call, `false` for every later one, in any process, until `keepMs` have passed by the
-   * store's clock. Atomic. After that, the id can be spent again. Such ids are no revocations: they are not in the feed, and
+   * store's clock. Atomic. After that, the id can be spent again. Spent ids are not revocations: they are not in the feed, and
    * replicas do not copy them. If the store loses its data, the ids are forgotten, and nothing else happens.
    *
    * Rejects if it does not know, and does not repeat a call whose answer was lost: the second one would find the first.

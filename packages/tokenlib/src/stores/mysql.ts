@@ -92,7 +92,7 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
     const name = toTextOrNull(row?.[0])
     if (name === null) {
       throw new ConfigurationError(
-        'The pool has no database: name one, in its options or in those of the store',
+        'The pool has no database: set one in the options of the pool or of the store',
       )
     }
     tables ??= toTables({ ...parsed, database: name })

@@ -38,7 +38,7 @@ export interface OwnKey {
   readonly publicKey?: KeyMaterial | WebCryptoKey | undefined
   /** Signs with the private key of `publicKey`, wherever that is. */
   readonly sign?: SignFunction | undefined
-  /** Signs new tokens from this moment on. It verifies tokens from the beginning. Default: at once. */
+  /** Signs new tokens from this moment on. It verifies tokens from the beginning. Default: immediately. */
   readonly notBefore?: Date | undefined
   /** Neither signs nor verifies from this moment on. Default: never. */
   readonly retireAt?: Date | undefined

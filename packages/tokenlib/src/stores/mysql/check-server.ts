@@ -114,7 +114,7 @@ async function assertTables(session: Session, tables: Tables): Promise<void> {
   await assertEngine(session, tables)
 }
 
-// No row has these keys, and updates that name a key also pass where sql_safe_updates is on.
+// No row has these keys. Updates that name a key also work with sql_safe_updates.
 async function assertRights(
   session: Session,
   { heads, revocations, sessions, spent }: Tables,
@@ -157,8 +157,8 @@ const DENIED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227, 1370])
 
 function createMissing({ version }: Tables, cause?: unknown): ConfigurationError {
   return new ConfigurationError(
-    `The tables next to ${version} are incomplete or missing: await store.migrate() before the store is used, or run what ` +
-      'migrationSql() returns. If they are in another database, name it',
+    `Missing or incomplete tables next to ${version}: await store.migrate() before you use the store, or run the SQL of ` +
+      'migrationSql(). If they are in another database, pass its name',
     { cause },
   )
 }

@@ -34,7 +34,7 @@ export interface MysqlCallbackPool {
   promise(): MysqlPool
 }
 
-/** A pool of MySQL or MariaDB that the application made, configured, and will close. */
+/** A pool of MySQL or MariaDB that the application creates, configures and closes. */
 export type MysqlClient = MysqlPool | MysqlCallbackPool
 
 /** A value of a row, as far as a driver may return it. */
@@ -43,7 +43,7 @@ export type Cell = string | number | bigint | Uint8Array | null
 /** A row, in the order of its columns. */
 export type Row = readonly (Cell | undefined)[]
 
-/** A connection while the store has it. */
+/** A connection while the store uses it. */
 export interface Session {
   read(sql: string, values: readonly Value[]): Promise<readonly Row[]>
   /**
@@ -193,7 +193,7 @@ const OPTIONS = {
   typeCast: <Value>(_field: unknown, next: () => Value): Value => next(),
 } as const
 
-// What was begun must not stay open. A connection that cannot even roll back is of no use to anybody.
+// Leave no transaction open. Discard a connection that cannot even roll back.
 async function giveBack(connection: MysqlConnection): Promise<void> {
   try {
     await connection.query('rollback')
