@@ -196,7 +196,7 @@ test('unit tests do not wait for time to pass', () => {
     path.endsWith('.test.ts') &&
     !/\.(integration|long|evidence)\.test\.ts$/.test(path) &&
     !/^(adapters|benchmarks|browser|consumers|faults|fuzz|nest-11|properties|vectors)/.test(path) &&
-    !/^stores\/(postgres|redis|sqlite)/.test(path)
+    !/^stores\/(mysql|postgres|redis|sqlite)/.test(path)
   const waits = /setTimeout as|expect\.poll|vi\.waitFor\b|Atomics\.wait\(/
   const units = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(isUnit)
   expect(units.length).toBeGreaterThan(200)

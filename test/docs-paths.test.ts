@@ -22,7 +22,6 @@ const NAMING_SCRIPTS = [
   'SECURITY.md',
   'CONTRIBUTING.md',
   'docs/testing.md',
-  'docs/releases.md',
   'docs/runtimes.md',
 ]
 

@@ -5,7 +5,11 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test, vi } from 'vitest'
 import { CONFIG_TABLE } from '../packages/tokenlib/src/config/config-table.js'
-import { describeWithPostgres, describeWithRedis } from './helpers/servers/describe-with-servers.js'
+import {
+  describeWithMysql,
+  describeWithPostgres,
+  describeWithRedis,
+} from './helpers/servers/describe-with-servers.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 execFileSync(process.execPath, [join(root, 'tools/docs/extract-docs.js')])
@@ -22,7 +26,8 @@ describe('every example in the documentation does what it says', () => {
   const postgres = names.filter((name) =>
     /(?:stores\/(?:postgres|sql-clients\..+)|\.postgresql)\.ts$/.test(name),
   )
-  const served = new Set([...redis, ...postgres])
+  const mysql = names.filter((name) => name === 'stores/mysql.ts')
+  const served = new Set([...redis, ...postgres, ...mysql])
   const others = names.filter((name) => !served.has(name))
 
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-docs-'))
@@ -42,6 +47,13 @@ describe('every example in the documentation does what it says', () => {
   describeWithPostgres('on PostgreSQL', (url) => {
     test.each(postgres)('%s', async (name) => {
       vi.stubEnv('DATABASE_URL', url)
+      await run(name)
+    })
+  })
+
+  describeWithMysql('on MariaDB', (url) => {
+    test.each(mysql)('%s', async (name) => {
+      vi.stubEnv('MYSQL_URL', url)
       await run(name)
     })
   })

@@ -38,6 +38,7 @@ import { auth0, cognito, entra, keycloak, okta } from '../packages/issuers/src/p
 import { createSessionRoutes } from '../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../packages/tokenlib/src/stores/replica.js'
+import { createMysqlStore, migrationSql as mysqlMigrationSql } from '../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore, migrationSql } from '../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../packages/tokenlib/src/stores/redis.js'
 import {
@@ -196,6 +197,8 @@ const CALLS: readonly (readonly [
   ['TokenStoreObject', 'clok', 'clock', (given) => new TokenStoreObject({} as never, {}, given)],
   ['createRedisStore', 'nameSpace', 'namespace', (given) => createRedisStore({} as never, given)],
   ['createPostgresStore', 'schemas', 'schema', (given) => createPostgresStore({} as never, given)],
+  ['createMysqlStore', 'databse', 'database', (given) => createMysqlStore({} as never, given)],
+  ['migrationSql of MySQL', 'pre', 'prefix', (given) => mysqlMigrationSql(given)],
   ['migrationSql', 'pre', 'prefix', (given) => migrationSql(given)],
   ['toErrorResponse', 'mesages', 'messages', (given) => toErrorResponse(new MissingTokenError(), given)],
   ['handleErrors of Elysia', 'mesages', 'messages', (given) => elysia.handleErrors(given)],

@@ -10,23 +10,24 @@ import { openTabs } from './open-tabs.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const EXPIRED = 16 * 60
 
-/** The first block of a page in a language. */
-function readBlock(page: string, language: string): string {
-  const text = readFileSync(`${root}/docs/${page}.md`, 'utf8')
-  return text.split(`\`\`\`${language}\n`)[1]?.split('\n```')[0] ?? ''
+/** The first block of the page in a language, in the tab of a framework. */
+function readBlock(tab: string, language: string): string {
+  const tabs = readFileSync(`${root}/docs/react-and-vue.md`, 'utf8').split(/^\*\*(\w+)\*\*$/m)
+  const texts = tabs.filter((_, at) => tabs[at - 1] === tab)
+  return texts.join('').split(`\`\`\`${language}\n`)[1]?.split('\n```')[0] ?? ''
 }
 
 const GUIDES = {
-  react: {
-    app: () => readBlock('react', 'tsx'),
+  React: {
+    app: () => readBlock('React', 'tsx'),
     start: `import { createRoot } from 'react-dom/client'
       import { createElement, StrictMode } from 'react'
       import { App } from './app'
       createRoot(document.body).render(createElement(StrictMode, null, createElement(App)))`,
   },
-  vue: {
+  Vue: {
     app() {
-      const { descriptor, errors } = parse(readBlock('vue', 'vue'))
+      const { descriptor, errors } = parse(readBlock('Vue', 'vue'))
       expect(errors).toEqual([])
       return compileScript(descriptor, { id: 'app', inlineTemplate: true }).content
     },

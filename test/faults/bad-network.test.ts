@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { describeWithPostgres, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import {
+  describeWithMysql,
+  describeWithPostgres,
+  describeWithRedis,
+} from '../helpers/servers/describe-with-servers.js'
 import { runBadNetwork } from './bad-network.js'
 import type { ClientName } from './harness/place.js'
 
@@ -28,4 +32,8 @@ describeWithRedis('a network to Redis', (url) => {
 
 describeWithPostgres('a network to PostgreSQL', (url) => {
   test.each(['pg', 'postgres'] as const)(TITLE, (client) => trouble(url, client), LIMIT)
+})
+
+describeWithMysql('a network to MariaDB', (url) => {
+  test.each(['mysql2', 'mariadb'] as const)(TITLE, (client) => trouble(url, client), LIMIT)
 })

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
+import { startMysql } from '../helpers/servers/start-mysql.js'
 import { startPostgres } from '../helpers/servers/start-postgres.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
 import { DURABLE_REDIS } from './harness/durable-redis.js'
@@ -48,6 +49,17 @@ describeWithOwnServer('postgres', 'a PostgreSQL that is killed at the moment it 
         signals: ['SIGQUIT', 'SIGQUIT', 'SIGKILL'],
         isDurable: true,
       }),
+    LIMIT,
+  )
+})
+
+describeWithOwnServer('mysql', 'a MariaDB that is killed at the moment it acknowledges', () => {
+  let server: RunningServer
+  beforeAll(async () => void (server = await startMysql()), LIMIT)
+  afterAll(() => server.stop())
+  test(
+    TITLE,
+    () => kill(server, { kills: 3, clients: ['mysql2', 'mariadb'], signals: ['SIGKILL'], isDurable: true }),
     LIMIT,
   )
 })

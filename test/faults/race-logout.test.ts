@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { describeWithPostgres, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import {
+  describeWithMysql,
+  describeWithPostgres,
+  describeWithRedis,
+} from '../helpers/servers/describe-with-servers.js'
 import type { Place } from './harness/place.js'
 import { runRaceLogout } from './race-logout.js'
 
@@ -21,4 +25,8 @@ describeWithRedis('refreshes that race a logout on Redis', (url) => {
 
 describeWithPostgres('refreshes that race a logout on PostgreSQL', (url) => {
   test(TITLE, () => race({ client: 'pg', url }), LIMIT)
+})
+
+describeWithMysql('refreshes that race a logout on MariaDB', (url) => {
+  test(TITLE, () => race({ client: 'mysql2', url }), LIMIT)
 })

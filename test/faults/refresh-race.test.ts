@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { describeWithPostgres, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import {
+  describeWithMysql,
+  describeWithPostgres,
+  describeWithRedis,
+} from '../helpers/servers/describe-with-servers.js'
 import type { Place } from './harness/place.js'
 import { useWorkerProgram } from './harness/worker-program.js'
 import { type RefreshRaceSizes, runRefreshRace } from './refresh-race.js'
@@ -34,6 +38,14 @@ describeWithPostgres('two processes that refresh one token at once, on PostgreSQ
   test(
     'all get the same successor generation, round after round',
     () => race({ client: 'pg', url }, { rounds: 40, perProcess: 25 }),
+    LIMIT,
+  )
+})
+
+describeWithMysql('two processes that refresh one token at once, on MariaDB', (url) => {
+  test(
+    'all get the same successor generation, round after round',
+    () => race({ client: 'mysql2', url }, { rounds: 40, perProcess: 25 }),
     LIMIT,
   )
 })

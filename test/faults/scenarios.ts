@@ -165,6 +165,8 @@ const NAMES: Readonly<Record<ClientName, string>> = {
   redis: 'Redis by redis',
   pg: 'PostgreSQL by pg',
   postgres: 'PostgreSQL by postgres',
+  mysql2: 'MariaDB by mysql2',
+  mariadb: 'MariaDB by mariadb',
   sqlite: 'SQLite',
 }
 

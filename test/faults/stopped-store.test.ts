@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
+import { startMysql } from '../helpers/servers/start-mysql.js'
 import { startPostgres } from '../helpers/servers/start-postgres.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
 import type { ClientName } from './harness/place.js'
@@ -33,6 +34,17 @@ describeWithOwnServer('postgres', 'a PostgreSQL that stands still', () => {
   beforeAll(async () => void (server = await startPostgres()), LIMIT)
   afterAll(() => server.stop())
   test.each(['pg', 'postgres'] as const)(
+    'lets no revoked token pass, and everything again when it goes on, by %s',
+    (client) => stop(server, client),
+    LIMIT,
+  )
+})
+
+describeWithOwnServer('mysql', 'a MariaDB that stands still', () => {
+  let server: RunningServer
+  beforeAll(async () => void (server = await startMysql()), LIMIT)
+  afterAll(() => server.stop())
+  test.each(['mysql2', 'mariadb'] as const)(
     'lets no revoked token pass, and everything again when it goes on, by %s',
     (client) => stop(server, client),
     LIMIT,

@@ -292,6 +292,68 @@ describe('JWTs of the issuer that nobody else can verify', () => {
   })
 })
 
+// As their documentation shows them, with the audience that the client has to ask for.
+const SHAPES: readonly (readonly [string, object, object, object])[] = [
+  [
+    'Ory',
+    { issuer: 'https://example.projects.oryapis.com', audience: 'https://api.example' },
+    {
+      active: true,
+      scope: 'openid offline notes:read',
+      client_id: '9d6a1b5e',
+      sub: '5f6c7a1e-3a0b-4f0e-8f51-0c1c2d3e4f50',
+      exp: NOW + 3600,
+      iat: NOW,
+      nbf: NOW,
+      aud: ['https://api.example'],
+      iss: 'https://example.projects.oryapis.com',
+      token_type: 'Bearer',
+      token_use: 'access_token',
+      ext: { plan: 'pro' },
+    },
+    {
+      sub: '5f6c7a1e-3a0b-4f0e-8f51-0c1c2d3e4f50',
+      scopes: ['openid', 'offline', 'notes:read'],
+      ext: { plan: 'pro' },
+    },
+  ],
+  [
+    'Okta',
+    {
+      issuer: 'https://example.okta.com/oauth2/default',
+      audience: 'api://default',
+      mapping: { sub: 'uid' },
+    },
+    {
+      active: true,
+      token_type: 'Bearer',
+      scope: 'openid notes:read',
+      client_id: '0oabskvc',
+      username: 'ada@example.com',
+      exp: NOW + 3600,
+      iat: NOW,
+      sub: 'ada@example.com',
+      aud: 'api://default',
+      iss: 'https://example.okta.com/oauth2/default',
+      jti: 'AT.0mP4JKAZ',
+      uid: '00ujmkLg',
+    },
+    { sub: '00ujmkLg', jti: 'AT.0mP4JKAZ', scopes: ['openid', 'notes:read'] },
+  ],
+]
+
+test.each(SHAPES)(
+  'an answer of %s becomes a payload, and its refresh tokens do not',
+  async (_, options, answer, payload) => {
+    const { tokens, endpoint } = createOpaqueReceiver({ subjectPrefix: '', ...options })
+    endpoint.tokens.set(OPAQUE, answer)
+    expect(await tokens.verify(OPAQUE)).toMatchObject(payload)
+    // Those of Ory say what they are; those of Okta have no audience.
+    endpoint.tokens.set('refresh-token', { ...answer, aud: undefined, token_use: 'refresh_token' })
+    expect(await outcomeOf(tokens.verify('refresh-token'))).toBe('TOKEN_INVALID')
+  },
+)
+
 describe('options', () => {
   const create = (others: object): unknown => introspect(opaqueOptions(others))
 

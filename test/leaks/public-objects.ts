@@ -4,6 +4,7 @@ import { createTokenClient, TokenClientError } from '../../packages/client/src/i
 import { WsAdapter } from '@nestjs/platform-ws'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Redis } from 'ioredis'
+import { createPool } from 'mysql2/promise'
 import pg from 'pg'
 import * as nest from '../../packages/tokenlib/src/frameworks/nest/index.js'
 import * as tokenlib from '../../packages/tokenlib/src/index.js'
@@ -31,6 +32,7 @@ import {
 import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
+import { createMysqlStore } from '../../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore, inspectPostgres } from '../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore, inspectRedis } from '../../packages/tokenlib/src/stores/redis.js'
 import {
@@ -77,6 +79,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
     createSqliteStore: createSqliteStore(database),
     createDurableObjectStore: createDurableObjectStore(NAMESPACE),
     createRedisStore: createRedisStore(redis),
+    createMysqlStore: createMysqlStore(createPool(`mysql://ada:${PASSWORD}@127.0.0.1:1/tokens`)),
     createPostgresStore: createPostgresStore(pool),
     replicate: replicate(createMemoryStore({ clock })),
   }
@@ -279,6 +282,7 @@ function createErrors(payload: tokenlib.TokenPayload): Record<string, readonly E
     RevokedTokenError: [new errors.RevokedTokenError(payload, header)],
     SessionMismatchError: [new errors.SessionMismatchError()],
     SessionLimitError: [new errors.SessionLimitError(3)],
+    SessionDataError: [new errors.SessionDataError('SESSION_DATA_TOO_LARGE', 'data has 2,049 bytes')],
     ProofRequiredError: [new errors.ProofRequiredError()],
     InvalidProofError: [new errors.InvalidProofError('DPoP proof is too old')],
     ReusedProofError: [new errors.ReusedProofError()],

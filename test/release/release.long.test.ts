@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const FILES = [
   'tools',
   'api',
-  'docs/releases.md',
+  'SECURITY.md',
   'README.md',
   'CHANGELOG.md',
   'package.json',

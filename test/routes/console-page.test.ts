@@ -38,7 +38,7 @@ describe('WCAG 2.2 AA', () => {
     ['text', 'button'],
     ['quiet', 'page'],
     ['quiet', 'panel'],
-    ['link', 'page'],
+    ['accent', 'page'],
     ['good', 'panel'],
     ['bad', 'panel'],
     ['bad', 'bad-panel'],
@@ -46,8 +46,8 @@ describe('WCAG 2.2 AA', () => {
   ] as const
   const CONTROLS = [
     ['field-line', 'panel'],
-    ['link', 'panel'],
-    ['link', 'page'],
+    ['accent', 'panel'],
+    ['accent', 'page'],
   ] as const
 
   for (const [scheme, colours] of Object.entries(schemes)) {

@@ -120,7 +120,7 @@ const NO_ENTRIES = [
   ['createAccessToken', 'createRefreshToken', 'sessions.open', 'sessions.list', 'sessions.get'],
   ['sessions.reportFailedLogin', 'keys.current', 'keys.set', 'keys.jwks'],
   ['logout', 'revoke.token', 'revoke.session', 'revoke.user', 'revoke.key', 'revoke.all'],
-  ['sessions.end', 'sessions.endOthers'],
+  ['sessions.end', 'sessions.endOthers', 'sessions.update'],
   ['internals.config', 'internals.formatError', 'internals.now', 'internals.store', 'internals.issuers'],
   ['internals.keepsSessions', 'internals.isClosed', 'internals.readReplica', 'internals.readClient'],
   ['internals.setDescribeUser', 'internals.createToken', 'internals.inspect'],

@@ -12,7 +12,7 @@ const tryPair = async (tokens: TokenManager, { accessToken, refreshToken }: Toke
 ]
 
 describeAttacks('a restart that forgets what was used or revoked (CVE-2026-9802)', () => {
-  describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
+  describeStores(['SQLite', 'Redis', 'PostgreSQL', 'MariaDB'], (kind) => {
     ownAttack('a refresh token that was used before the restart', async () => {
       const place = createPlace()
       const clock = createClock()

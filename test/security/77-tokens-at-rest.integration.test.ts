@@ -58,7 +58,7 @@ function findSecrets(text: string, tokens: readonly string[]): string[] {
 }
 
 describeAttacks('a stolen database with tokens in it (CWE-312, RFC 9700 §4.14)', () => {
-  describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
+  describeStores(['SQLite', 'Redis', 'PostgreSQL', 'MariaDB'], (kind) => {
     ownAttack(
       'a dump of everything the store keeps has no piece of a token, and no digest of one',
       async () => {

@@ -121,7 +121,7 @@ describeAttacks('an empty memory in place of a lost store (CWE-636, OpenTranscri
     }
   })
 
-  describeStores(['SQLite', 'Redis', 'PostgreSQL'], (kind) => {
+  describeStores(['SQLite', 'Redis', 'PostgreSQL', 'MariaDB'], (kind) => {
     ownAttack('a database that is emptied while processes run', async () => {
       const place = createPlace()
       const clock = createClock()

@@ -32,6 +32,8 @@ interface Session {
   mayHaveEnded: boolean
   /** Whether its own login, carried out twice, may have ended it: by a clock that was set back, it is the oldest. */
   readonly mayHaveEndedItself: boolean
+  /** Whether a dead token of it waited in a process that stood still. */
+  hasLateRequest: boolean
 }
 
 // For tokens of our own, and for those of the provider.
@@ -97,6 +99,11 @@ export function createChecker(options: CheckerOptions): Checker {
   const readLeeway = ({ user, t0 }: Session): number =>
     user.startsWith(PROVIDER_PREFIX) ? PROVIDER_LEEWAY_MS + 2 * (MAX_LEAD_MS + drift * t0) : 0
 
+  // Of two deliveries of a logout at the same time, the other one may have been carried out, in another process.
+  const wasDeliveredTwice = ({ logout, t1 }: Revocation, list: readonly Revocation[]): boolean =>
+    logout !== null &&
+    list.some((other) => other.logout === logout && other.t0 > logout.firstAt && other.t0 < t1)
+
   const checkAccepted = (event: Event & { op: 'check' }): void => {
     const { token, t0 } = event
     const session = sessions.get(token.sid)
@@ -121,7 +128,8 @@ export function createChecker(options: CheckerOptions): Checker {
         }
         const late = t0 - revocation.t1
         const what = `${target.kind} revoked at ${Math.round(revocation.t1)}`
-        if (toLife(revocation) === life && revocation.t0 === (revocation.logout?.firstAt ?? revocation.t0)) {
+        const isFirst = revocation.t0 === (revocation.logout?.firstAt ?? revocation.t0)
+        if (toLife(revocation) === life && isFirst && !wasDeliveredTwice(revocation, list)) {
           report('immediate', event, `${what} in the same process, accepted ${Math.round(late)} ms later`)
           continue
         }
@@ -177,6 +185,7 @@ export function createChecker(options: CheckerOptions): Checker {
     if (losses.some(({ t0 }) => t0 <= t1)) return grant('lost data revokes everything')
     if (logouts.wasRepeated(listTargets(token), event)) return grant('repeated logout in an outage')
     if (sessions.get(token.sid)?.mayHaveEndedItself === true) return grant('wrong clock')
+    if (sessions.get(token.sid)?.hasLateRequest === true) return grant('late request')
     if (isProviderClockWrong(sessions.get(token.sid), t1) || isReachedByClock(token))
       return grant('wrong clock')
     report('no wrong rejection', event, 'refused as revoked, and nobody revoked it')
@@ -299,7 +308,10 @@ export function createChecker(options: CheckerOptions): Checker {
     if (party === 'thief') session.isStolen = true
     noteSent(session, event)
     session.kids.add(token.kid)
-    if (result === 'asked') return
+    if (result === 'asked') {
+      if (wasHeld(event) && isDead(session, token.jti, t0)) session.hasLateRequest = true
+      return
+    }
     const { parents, head } = session
     if (isDead(session, token.jti, t0)) checkDead(event, session)
     else if (result === 'ok' && received !== null && received !== token.jti) {
@@ -487,6 +499,7 @@ export function createChecker(options: CheckerOptions): Checker {
           mayHaveEnded: (lateOpens.get(event.user) ?? -Infinity) > event.t0 - MAX_LATE_MS,
           mayHaveEndedItself:
             !isQuiet && event.limit !== null && findSteps('store clock step', event.t1).length > 0,
+          hasLateRequest: false,
         })
         sessionsOf.set(event.user, (sessionsOf.get(event.user) ?? 0) + 1)
       }

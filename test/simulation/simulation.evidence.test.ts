@@ -20,6 +20,8 @@ test.each([
   ['the store revokes while its clock is ahead, and loses that', '--seed 210620 --processes 6 --seconds 120'],
   ['a token is revoked twice at one moment', '--seed 320346 --processes 6 --seconds 120'],
   ['a login is carried out twice by a clock that was set back', '--seed 320704 --processes 6 --seconds 120'],
+  ['a dead token waits in a process that stands still', '--seed 321611 --processes 6 --seconds 120'],
+  ['a logout is delivered to two processes at one moment', '--seed 321839 --processes 6 --seconds 120'],
 ])('every promise holds where %s', { timeout: 120_000 }, async (_, args) => {
   const { code, output } = await simulate(...args.split(' '))
   expect(findBroken(output)).toEqual([])

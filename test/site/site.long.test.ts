@@ -100,8 +100,8 @@ describeWithChromium('the site in a browser', (browser) => {
         const id = decodeURIComponent(new URL(page.url()).hash.slice(1))
         const heading = page.locator(`[id="${id}"]`)
         await heading.waitFor()
-        const top = await heading.evaluate((element) => element.getBoundingClientRect().top)
-        expect(top).toBeLessThan(page.viewportSize()?.height ?? 0)
+        const box = await heading.boundingBox()
+        expect(box?.y).toBeLessThan(page.viewportSize()?.height ?? 0)
       })
     })
 

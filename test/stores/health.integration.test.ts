@@ -1,13 +1,16 @@
+import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/revocation/store.js'
+import { createMysqlStore } from '../../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
 import { SECRET } from '../helpers/manager.js'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
+import { startMysql } from '../helpers/servers/start-mysql.js'
 import { startPostgres } from '../helpers/servers/start-postgres.js'
 import { start } from './redis-fixture.js'
 
@@ -26,6 +29,16 @@ const openPostgres = async (): Promise<{ server: RunningServer; store: Revocatio
   return { server, store }
 }
 
+const openMysql = async (): Promise<{ server: RunningServer; store: RevocationStore }> => {
+  const server = await startMysql()
+  onTestFinished(() => server.stop())
+  const pool = mysql.createPool(server.url)
+  onTestFinished(() => pool.end())
+  const store = createMysqlStore(pool)
+  await store.migrate()
+  return { server, store }
+}
+
 const DOWN = { status: 'down', canCheck: false, canWrite: false, error: expect.any(Error) as Error }
 const DEGRADED = { status: 'degraded', canCheck: true, canWrite: false, error: expect.any(Error) as Error }
 const UP = { status: 'up', canCheck: true, canWrite: true, error: null }
@@ -34,6 +47,7 @@ const PATIENT = { timeout: 30_000, interval: 100 }
 for (const [kind, open] of [
   ['redis', openRedis],
   ['postgres', openPostgres],
+  ['mysql', openMysql],
 ] as const) {
   describeWithOwnServer(kind, `health of a manager whose ${kind} is gone`, () => {
     const createManager = (store: RevocationStore): TokenManager =>

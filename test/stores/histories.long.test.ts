@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis'
+import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { createMemoryStore } from 'tokenlib/memory'
+import { createMysqlStore } from 'tokenlib/mysql'
 import { createPostgresStore } from 'tokenlib/postgres'
 import { createRedisStore } from 'tokenlib/redis'
 import { createSqliteStore } from 'tokenlib/sqlite'
@@ -9,6 +11,7 @@ import { createId, systemRandom } from '../../packages/tokenlib/src/tokens/ids.j
 import { type Clock, FOREVER, type RevocationStore } from '../../packages/tokenlib/src/kit.js'
 import {
   describeWithOwnServer,
+  describeWithMysql,
   describeWithPostgres,
   describeWithRedis,
 } from '../helpers/servers/describe-with-servers.js'
@@ -49,6 +52,13 @@ describeWithPostgres('a store on PostgreSQL', (url) => {
   beforeAll(() => createPostgresStore(client).migrate())
   afterAll(() => client.end())
   testHistories(openTwice((namespace, clock) => createPostgresStore(client, { namespace, clock })))
+})
+
+describeWithMysql('a store on MariaDB', (url) => {
+  const client = mysql.createPool(url)
+  beforeAll(() => createMysqlStore(client).migrate())
+  afterAll(() => client.end())
+  testHistories(openTwice((namespace, clock) => createMysqlStore(client, { namespace, clock })))
 })
 
 describeWithOwnServer('workerd', 'a store in Durable Objects', () => {

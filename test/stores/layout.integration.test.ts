@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import { Redis } from 'ioredis'
+import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTokens, PATIENT } from '../faults/harness/place.js'
-import { describeWithPostgres, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import {
+  describeWithMysql,
+  describeWithPostgres,
+  describeWithRedis,
+} from '../helpers/servers/describe-with-servers.js'
 import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
+import { createMysqlStore } from '../../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
@@ -70,6 +76,28 @@ describeWithPostgres('versions of the tables in PostgreSQL', (url) => {
       async readMark() {
         const { rows } = await pool.query<{ version: number }>(`select version from ${prefix}version`)
         return rows[0]!.version
+      },
+    }
+  })
+})
+
+describeWithMysql('versions of the tables in MariaDB', (url) => {
+  let pool: mysql.Pool
+  beforeAll(() => void (pool = mysql.createPool(url)))
+  afterAll(() => pool.end())
+  testNewerData(async () => {
+    const prefix = `t${randomUUID().replaceAll('-', '').slice(0, 20)}_`
+    const open = (): ReturnType<typeof createMysqlStore> => createMysqlStore(pool, { prefix })
+    await open().migrate()
+    return {
+      open,
+      async mark(version) {
+        await pool.query(`update ${prefix}version set version = ${version}`)
+        await open().migrate()
+      },
+      async readMark() {
+        const [rows] = await pool.query<mysql.RowDataPacket[]>(`select version from ${prefix}version`)
+        return rows[0]?.['version'] as number
       },
     }
   })

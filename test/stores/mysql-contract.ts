@@ -45,7 +45,7 @@ export function describeMysql(
         async count(place) {
           const [rows] = await admin.query<mysql.RowDataPacket[]>(
             `select (select count(*) from tokenlib_revocations
-                where namespace = :place and kind <> 'epoch') +
+                where namespace = :place and kind not in ('epoch', 'turn', 'link')) +
               (select count(*) from tokenlib_sessions where namespace = :place) +
               (select count(*) from tokenlib_spent where namespace = :place) as kept`,
             { place },

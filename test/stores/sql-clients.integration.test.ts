@@ -109,10 +109,10 @@ describeWithPostgres('the pools of SQL clients', (url) => {
   })
 })
 
-/** The columns of the table after a sentence about `table`, as `name type`. */
+/** The columns in the list after a sentence about `table`, as `name type`. */
 function readColumns(page: string, table: string): string[] {
   const [, rows = ''] = page.split(`\`${table}\` has `)[1]?.split(/\n\n/) ?? []
-  return [...rows.matchAll(/^\| (`\w+`(?:, `\w+`)*) +\| `(\w+)` +\|/gm)]
+  return [...rows.matchAll(/^- (`\w+`(?:, `\w+`)*) \(`(\w+)`\): /gm)]
     .flatMap(([, names = '', type = '']) => [...names.matchAll(/\w+/g)].map(([name]) => `${name} ${type}`))
     .toSorted()
 }

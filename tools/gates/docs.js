@@ -13,6 +13,7 @@ const PAGES = {
   'tokenlib/durable-objects': 'docs/workers.md',
   'tokenlib/kit': 'docs/extending.md',
   'tokenlib/memory': 'docs/stores/index.md',
+  'tokenlib/mysql': 'docs/stores/mysql.md',
   'tokenlib/postgres': 'docs/stores/postgres.md',
   'tokenlib/redis': 'docs/stores/redis.md',
   'tokenlib/replica': 'docs/stores/replica.md',

@@ -8,7 +8,6 @@ import { readSections } from './changelog.js'
 /** Where else the version of package.json is written, and how to read it there. */
 const PLACES = [
   { file: 'README.md', pattern: /^Version (\d[\w.-]*\w)\b/m },
-  { file: 'docs/releases.md', pattern: /^The current version is (\d[\w.-]*\w)\b/m },
   { file: 'package-lock.json', pattern: /^ {2}"version": "([^"]+)"/m },
   // The list of the documentation site: its first version is the newest.
   { file: 'site/versions.json', pattern: /"version": *"v?(\d[^"]*)"/, isOptional: true },
@@ -31,7 +30,7 @@ export function checkVersionsAgree({ version }) {
   }
   const newest = readSections().find((section) => section.version !== 'Unreleased')?.version
   named.push({ file: 'CHANGELOG.md', found: newest ?? 'no version' })
-  for (const file of ['README.md', ...listPages()]) {
+  for (const file of ['README.md', 'SECURITY.md', ...listPages()]) {
     for (const [, found] of readText(file).matchAll(/\btokenlib-(\d+\.\d+\.\d+(?:-[\w.]+?)?)\.tgz/g)) {
       named.push({ file, found })
     }

@@ -45,7 +45,7 @@ export async function deliver(first: Request, delivery: Delivery): Promise<Respo
   }
 }
 
-/** Refreshes as long as that is needed, and again if another tab was first: its cookies are here by then. */
+/** Refreshes if still needed. If another tab refreshed first, tries again with its cookies. */
 export async function unlessSuperseded<Value>(
   timers: ClientTimers,
   refresh: () => Promise<Value>,
@@ -62,7 +62,7 @@ export async function unlessSuperseded<Value>(
   return null
 }
 
-/** Tells of each outage once: `start` gets that of a refresh too. A storage that fails is none. */
+/** Reports each outage once, although both `start` and a refresh may see it. Storage failures are not outages. */
 export function tellOnce(tell: (error: TokenClientError) => void): (error: TokenClientError) => void {
   let told: TokenClientError | undefined
   return (error) => {
@@ -70,7 +70,7 @@ export function tellOnce(tell: (error: TokenClientError) => void): (error: Token
   }
 }
 
-/** Asks until the server has answered; `tell` gets every failure. Rejects with the reason of `signal`. */
+/** Repeats `ask` until the server answers; `tell` gets every failure. Rejects with the reason of `signal`. */
 export async function untilAvailable<Value>(
   timers: ClientTimers,
   ask: () => Promise<Value>,

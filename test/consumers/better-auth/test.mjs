@@ -25,14 +25,14 @@ async function test(origin) {
   const reach = (browser, path = '/me') => status(browser.send(path))
 
   const phone = open()
-  assert.equal(await status(phone.post('/session/login', ada)), 401, 'nobody without a log-in gets a session')
+  assert.equal(await status(phone.post('/session/login', ada)), 401, 'nobody without a login gets a session')
   assert.equal(await status(phone.post('/api/auth/sign-up/email', ada)), 200)
   assert.equal(await reach(phone), 401, 'a session of better-auth opens no route')
   const handOver = { cookie: [...phone.cookies].map((pair) => pair.join('=')).join('; ') }
 
   assert.equal(await status(phone.post('/session/login')), 200)
   assert.equal(await reach(phone), 200)
-  assert.equal(await reach(phone, '/export'), 200, 'the access token of the log-in is fresh')
+  assert.equal(await reach(phone, '/export'), 200, 'the access token of the login is fresh')
 
   // The cookie of better-auth was copied before the hand-over.
   const copied = await fetch(`${origin}/session/login`, {
@@ -40,18 +40,18 @@ async function test(origin) {
     headers: { ...handOver, 'content-type': 'application/json' },
     body: '{}',
   })
-  assert.equal(copied.status, 401, 'a log-in is handed over once')
+  assert.equal(copied.status, 401, 'a login is handed over once')
 
   assert.equal(await status(phone.post('/session/refresh')), 200)
   assert.equal(await reach(phone, '/export'), 401, 'the access token of a refresh is not fresh')
-  assert.equal(await status(phone.post('/session/step-up')), 401, 'a step-up needs a log-in of its own')
+  assert.equal(await status(phone.post('/session/step-up')), 401, 'a step-up needs a login of its own')
   assert.equal(await status(phone.post('/api/auth/sign-in/email', ada)), 200)
   assert.equal(await status(phone.post('/session/step-up')), 200)
   assert.equal(await reach(phone, '/export'), 200)
 
   const eve = { name: 'Eve', email: 'eve@example.com', password: 'her own password' }
   assert.equal(await status(phone.post('/api/auth/sign-up/email', eve)), 200)
-  assert.equal(await status(phone.post('/session/step-up')), 401, 'a step-up with the log-in of another user')
+  assert.equal(await status(phone.post('/session/step-up')), 401, 'a step-up with the login of another user')
 
   const laptop = open()
   const wrong = { ...ada, password: 'a wrong password' }

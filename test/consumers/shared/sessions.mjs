@@ -14,7 +14,7 @@ export async function checkSessions(server) {
     const response = await browser.send(path, { headers: { accept: 'text/html' } })
     return { status: response.status, to: response.headers.get('location'), text: await response.text() }
   }
-  const post = (path, headers = {}, body = undefined) =>
+  const post = (path, headers = {}, body) =>
     browser.send(path, {
       method: 'POST',
       headers: { origin: server, ...(body && { 'content-type': 'application/json' }), ...headers },

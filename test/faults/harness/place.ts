@@ -7,12 +7,13 @@ import {
   type RevocationStore,
 } from '../../../packages/tokenlib/src/index.js'
 import type { Clock } from '../../../packages/tokenlib/src/time.js'
+import { createMysqlStore } from '../../../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
 import { createSqliteStore } from '../../../packages/tokenlib/src/stores/sqlite.js'
 
 /** The clients that a store can be reached by. */
-export type ClientName = 'ioredis' | 'redis' | 'pg' | 'postgres' | 'sqlite'
+export type ClientName = 'ioredis' | 'redis' | 'pg' | 'postgres' | 'mysql2' | 'mariadb' | 'sqlite'
 
 /** Where a store is; plain data, so that another process can be told. */
 export interface Place {
@@ -81,6 +82,18 @@ export async function openStore({ client, url }: Place, options: OpenOptions = {
       const sql = postgres(url, { max, onnotice: ignore, fetch_types: false })
       return { store: createPostgresStore(sql, given), close: () => sql.end({ timeout: 1 }) }
     }
+    case 'mysql2': {
+      const { createPool } = await import('mysql2/promise')
+      const pool = createPool({ uri: url, connectionLimit: max })
+      return { store: createMysqlStore(pool, given), close: () => pool.end() }
+    }
+    case 'mariadb': {
+      const { createPool } = await import('mariadb')
+      const { hostname: host, port, username: user, pathname } = new URL(url)
+      const database = pathname.slice(1)
+      const pool = createPool({ host, port: Number(port), user, database, connectionLimit: max })
+      return { store: createMysqlStore(pool, given), close: () => pool.end() }
+    }
     case 'sqlite': {
       const { DatabaseSync } = await import('@photostructure/sqlite')
       const database = new DatabaseSync(url)
@@ -91,6 +104,12 @@ export async function openStore({ client, url }: Place, options: OpenOptions = {
 
 /** Creates what a store needs before its first use, as an application does when it is deployed. */
 export async function migrate({ client, url }: Place): Promise<void> {
+  if (client === 'mysql2' || client === 'mariadb') {
+    const { createPool } = await import('mysql2/promise')
+    const pool = createPool({ uri: url, connectionLimit: 1 })
+    await createMysqlStore(pool).migrate()
+    return pool.end()
+  }
   if (client !== 'pg' && client !== 'postgres') return
   const { default: pg } = await import('pg')
   const pool = new pg.Pool({ connectionString: url, max: 1 })

@@ -42,7 +42,7 @@ export async function startMysql(settings: MysqlSettings = {}, data?: string): P
       `--port=${port}`,
       ...Object.entries(options).map(([name, value]) => `--${name}=${value}`),
     ],
-    url: (port) => `mysql://tokenlib@127.0.0.1:${port}/`,
+    url: (port) => `mysql://tokenlib@127.0.0.1:${port}/tokenlib`,
     folder,
     owner,
     endSignal: 'SIGKILL',
@@ -90,7 +90,8 @@ export async function runSql(
   }
 }
 
-const INIT = `create user if not exists 'tokenlib'@'%';
+const INIT = `create database if not exists tokenlib;
+create user if not exists 'tokenlib'@'%';
 grant all on *.* to 'tokenlib'@'%' with grant option;
 `
 

@@ -205,6 +205,7 @@ async function tryImports() {
     await import('tokenlib/session-routes'),
     await import('tokenlib/durable-objects'),
     await import('tokenlib/memory'),
+    await import('tokenlib/mysql'),
     await import('tokenlib/postgres'),
     await import('tokenlib/redis'),
     await import('tokenlib/replica'),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
+import mysql from 'mysql2/promise'
 import pg from 'pg'
 import { afterAll, describe } from 'vitest'
 import {
@@ -11,10 +12,15 @@ import {
 } from '../../../packages/tokenlib/src/index.js'
 import type { Clock } from '../../../packages/tokenlib/src/kit.js'
 import { createMemoryStore } from '../../../packages/tokenlib/src/stores/memory.js'
+import { createMysqlStore } from '../../../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore } from '../../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../../packages/tokenlib/src/stores/redis.js'
 import { createSqliteStore } from '../../../packages/tokenlib/src/stores/sqlite.js'
-import { describeWithPostgres, describeWithRedis } from '../../helpers/servers/describe-with-servers.js'
+import {
+  describeWithMysql,
+  describeWithPostgres,
+  describeWithRedis,
+} from '../../helpers/servers/describe-with-servers.js'
 import { createFolder } from '../../stores/sqlite-fixture.js'
 import { PATIENT } from '../../helpers/manager.js'
 import { SECRET } from './forge.js'
@@ -32,10 +38,10 @@ export interface StoreKind {
 }
 
 /** The stores by their names. */
-export type StoreName = 'memory' | 'SQLite' | 'Redis' | 'PostgreSQL'
+export type StoreName = 'memory' | 'SQLite' | 'Redis' | 'PostgreSQL' | 'MariaDB'
 
 /** All of them. */
-export const STORES: readonly StoreName[] = ['memory', 'SQLite', 'Redis', 'PostgreSQL']
+export const STORES: readonly StoreName[] = ['memory', 'SQLite', 'Redis', 'PostgreSQL', 'MariaDB']
 
 /** Runs attacks on each of these stores; the servers are started only for our own library, the others have no stores. */
 export function describeStores(names: readonly StoreName[], body: (kind: StoreKind) => void): void {
@@ -45,6 +51,7 @@ export function describeStores(names: readonly StoreName[], body: (kind: StoreKi
     if (name === 'Redis' && isOurs) describeWithRedis(title, (url) => body(createRedisKind(url)))
     else if (name === 'PostgreSQL' && isOurs)
       describeWithPostgres(title, (url) => body(createPostgresKind(url)))
+    else if (name === 'MariaDB' && isOurs) describeWithMysql(title, (url) => body(createMysqlKind(url)))
     else describe(title, () => body(name === 'SQLite' ? createSqliteKind() : createMemoryKind()))
   }
 }
@@ -174,6 +181,40 @@ function createPostgresKind(url: string): StoreKind {
     async wipe(place) {
       for (const table of ['heads', 'revocations', 'sessions']) {
         await pool.query(`delete from tokenlib_${table} where namespace = $1`, [place])
+      }
+    },
+  }
+}
+
+function createMysqlKind(url: string): StoreKind {
+  // Two, as two processes would have them.
+  const pools = [0, 1].map(() => mysql.createPool({ uri: url, connectionLimit: 4 }))
+  afterAll(async () => {
+    await Promise.all(pools.map((pool) => pool.end()))
+  })
+  const pool = pools[0]!
+  let opened = 0
+  let migration: Promise<void> | undefined
+  return {
+    name: 'MariaDB',
+    async open(namespace, clock) {
+      const client = pools[opened++ % pools.length]!
+      const store = createMysqlStore(client, { namespace, clock, onWarning: () => undefined })
+      migration ??= store.migrate()
+      await migration
+      return store
+    },
+    async dump() {
+      const lines: string[] = []
+      for (const table of ['heads', 'revocations', 'sessions', 'spent']) {
+        const [rows] = await pool.query<mysql.RowDataPacket[]>(`select * from tokenlib_${table}`)
+        lines.push(...rows.map((row) => Object.values(row).map(String).join('\t')))
+      }
+      return lines.join('\n')
+    },
+    async wipe(place) {
+      for (const table of ['heads', 'revocations', 'sessions']) {
+        await pool.execute(`delete from tokenlib_${table} where namespace = ?`, [place])
       }
     },
   }

@@ -117,7 +117,7 @@ export interface FeedOptions {
  * process finds. Every call may reject; none may answer when it does not know.
  */
 export interface RevocationStore {
-  /** What keeps the data, for telemetry: `redis`, `postgresql`, `sqlite` or a name of your own. */
+  /** What keeps the data, for telemetry: `redis`, `postgresql`, `mysql`, `sqlite` or a name of your own. */
   readonly system?: string
   /**
    * Called before anything else, and again whenever a need grows; the larger need of several managers counts. A longer
@@ -278,9 +278,12 @@ export function assertStore(store: RevocationStore): void {
 function findFactory(given: unknown): string {
   if (typeof given === 'string' && given !== '') {
     if (given.startsWith('postgres')) return 'createPostgresStore(pool)'
+    if (/^(?:mysql|mariadb):/.test(given)) return 'createMysqlStore(pool)'
     return /^rediss?:/.test(given) ? 'createRedisStore(client)' : 'createSqliteStore(new DatabaseSync(path))'
   }
   const has = (method: string): boolean => typeof given?.[method as never] === 'function'
+  // Before the others: such a pool has `query` too.
+  if (has('getConnection')) return 'createMysqlStore(pool)'
   if (has('query') || has('unsafe')) return 'createPostgresStore(pool)'
   return has('exec') && has('prepare') ? 'createSqliteStore(database)' : 'createRedisStore(client)'
 }

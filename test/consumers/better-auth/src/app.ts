@@ -9,7 +9,7 @@ const routes = createSessionRoutes(tokens, {
   async logIn(_credentials, { headers }) {
     const found = await auth.api.sessions.get({ headers, query: { disableCookieCache: true } })
     if (found === null) return null
-    // One log-in opens one session. What is left of the other one would be a second way in.
+    // One login opens one session. What is left of the other one would be a second way in.
     await auth.api.signOut({ headers })
     return { uid: found.user.id }
   },

@@ -11,7 +11,7 @@ export const auth = betterAuth({
     enabled: true,
     onPasswordReset: async ({ user }) => void (await tokens.revoke.user(user.id)),
   },
-  // Its session is only the way from the log-in to yours.
+  // Its session is only the way from the login to yours.
   session: { expiresIn: 300, disableSessionRefresh: true, cookieCache: { enabled: false } },
   hooks: {
     after: createAuthMiddleware(async ({ path, context }) => {

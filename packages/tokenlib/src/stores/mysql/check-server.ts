@@ -117,14 +117,13 @@ async function assertTables(session: Session, tables: Tables): Promise<void> {
 // No row has these keys, and updates that name a key also pass where sql_safe_updates is on.
 async function assertRights(
   session: Session,
-  { heads, revocations, sessions, spent, marks }: Tables,
+  { heads, revocations, sessions, spent }: Tables,
 ): Promise<void> {
   const keys = {
     [heads]: ['namespace'],
     [revocations]: ['namespace', 'kind', 'id'],
     [sessions]: ['namespace', 'sid'],
     [spent]: ['namespace', 'id'],
-    [marks]: ['namespace', 'kind', 'id'],
   }
   for (const [table, columns] of Object.entries(keys)) {
     const nothing = columns.map((column) => `${column} = 0x00`).join(' and ')
@@ -138,10 +137,10 @@ async function assertRights(
 async function assertEngine(session: Session, { heads }: Tables): Promise<void> {
   const names = heads.split('.').map((name) => name.replaceAll('`', ''))
   const prefix = names.pop()?.replace(/heads$/, '') ?? ''
-  const all = ['heads', 'revocations', 'sessions', 'spent', 'marks'].map((name) => prefix + name)
+  const all = ['heads', 'revocations', 'sessions', 'spent'].map((name) => prefix + name)
   const rows = await session.read(
     `select table_name, engine from information_schema.tables
-where table_schema = coalesce(?, database()) and table_name in (?, ?, ?, ?, ?)`,
+where table_schema = coalesce(?, database()) and table_name in (?, ?, ?, ?)`,
     [names.pop() ?? null, ...all],
   )
   const [other] = rows.filter(([, engine]) => toText(engine).toUpperCase() !== 'INNODB')
@@ -158,7 +157,7 @@ const DENIED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227, 1370])
 
 function createMissing({ version }: Tables, cause?: unknown): ConfigurationError {
   return new ConfigurationError(
-    `There are no complete tables next to ${version}: await store.migrate() before the store is used, or run what ` +
+    `The tables next to ${version} are incomplete or missing: await store.migrate() before the store is used, or run what ` +
       'migrationSql() returns. If they are in another database, name it',
     { cause },
   )

@@ -6,14 +6,14 @@ import { toRetryDelay } from '../store-parts.js'
 /** What a statement may be given. Numbers travel as text: `mysql2` would send them as floating point. */
 export type Value = string | Buffer | null
 
-/** A statement, with the options that keep those of the application's pool from changing what its answer looks like. */
+/** A statement, with options that override the pool's, so that every answer has the same shape. */
 export interface MysqlStatement {
   sql: string
   rowsAsArray: true
   metaAsArray: true
   nestTables: false
   namedPlaceholders: false
-  typeCast: (field: unknown, next: () => unknown) => unknown
+  typeCast: <Value>(field: unknown, next: () => Value) => Value
 }
 
 /** A connection of a pool. */
@@ -55,7 +55,10 @@ export interface Session {
 
 /** A database, as the store uses it. */
 export interface Database {
-  /** Runs statements that each stand alone. Each reads what is committed when it begins. */
+  /**
+   * Runs statements that each stand alone. Each reads what is committed when it begins. Even a statement that changes one
+   * row may lose a conflict: then `work` runs again, after whatever it had written before.
+   */
   use<Result>(work: (session: Session) => Promise<Result>): Promise<Result>
   /**
    * Runs a transaction under READ COMMITTED. Runs it again if the server ended it to resolve a deadlock, so `work` must not
@@ -69,16 +72,15 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
   const pool = toPool(client)
 
   const withConnection = async <Result>(
-    prepare: readonly string[],
+    begin: (connection: MysqlConnection) => Promise<{ readonly prepared: Promise<unknown> }>,
     work: (session: Session) => Promise<Result>,
     end: string | null,
   ): Promise<Result> => {
     const connection = await pool.getConnection()
     if (typeof connection?.execute !== 'function') throw createUnusable()
-    // Without waiting for the answers: `mariadb` sends the first statement of the store right behind them.
-    const prepared = Promise.all(prepare.map((text) => connection.query(text)))
-    prepared.catch(() => undefined)
     try {
+      const { prepared } = await begin(connection)
+      prepared.catch(() => undefined)
       const result = await work(createSession(connection, prepared))
       await prepared
       if (end !== null) await connection.query(end)
@@ -90,35 +92,52 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
     }
   }
 
-  const transact = async <Result>(work: (session: Session) => Promise<Result>): Promise<Result> => {
-    for (let attempt = 1; ; attempt++) {
+  // What lost a conflict has changed nothing.
+  const retry = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
+    for (let count = 1; ; count++) {
       try {
-        return await withConnection(BEGIN, work, 'commit')
+        return await attempt()
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !CONFLICTS.has(readErrorNumber(error))) throw error
-        await sleep(scheduler, toRetryDelay(attempt, FIRST_RETRY_MS, MAX_RETRY_MS))
+        if (count === MAX_ATTEMPTS || !CONFLICTS.has(readErrorNumber(error))) throw error
+        await sleep(scheduler, toRetryDelay(count, FIRST_RETRY_MS, MAX_RETRY_MS))
       }
     }
   }
 
-  return { use: (work) => withConnection(CLEAN, work, null), transact }
+  return {
+    use: (work) => retry(() => withConnection(clean, work, null)),
+    transact: (work) => retry(() => withConnection(beginTransaction, work, 'commit')),
+  }
 }
 
-// A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot.
-const CLEAN = ['rollback']
-const BEGIN = [
-  ...CLEAN,
-  'set transaction isolation level read committed',
+// A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot. Nobody
+// waits for the answer: `mariadb` sends the first statement of the store right behind it.
+async function clean(connection: MysqlConnection) {
+  return { prepared: connection.query('rollback') }
+}
+
+// `start transaction` would commit what was left behind, but this is refused in a transaction, which ends it.
+async function beginTransaction(connection: MysqlConnection) {
+  try {
+    await connection.query(ISOLATION)
+  } catch (error) {
+    if (readErrorNumber(error) !== IN_TRANSACTION) throw error
+    await connection.query('rollback')
+    await connection.query(ISOLATION)
+  }
   // A session may be set to read only.
-  'start transaction read write',
-]
+  return { prepared: connection.query('start transaction read write') }
+}
+
+const ISOLATION = 'set transaction isolation level read committed'
+const IN_TRANSACTION = 1568
 
 const MAX_ATTEMPTS = 10
 const FIRST_RETRY_MS = 4
 const MAX_RETRY_MS = 500
 
-// A deadlock, also one that Galera finds at the commit, and a snapshot that MariaDB finds outdated. After all of them the
-// transaction is rolled back.
+// A deadlock, also one that Galera finds at the commit, and a snapshot that MariaDB finds outdated. After each of them,
+// the transaction or the statement is rolled back.
 const CONFLICTS = new Set([1213, 1020])
 
 /** The number of the server's error, or 0 for any other error. */
@@ -171,7 +190,7 @@ const OPTIONS = {
   metaAsArray: true,
   nestTables: false,
   namedPlaceholders: false,
-  typeCast: (_field: unknown, next: () => unknown) => next(),
+  typeCast: <Value>(_field: unknown, next: () => Value): Value => next(),
 } as const
 
 // What was begun must not stay open. A connection that cannot even roll back is of no use to anybody.

@@ -9,8 +9,8 @@ export interface Entries {
    * Merges entries with what is there, numbered from `changes + 1` on, and removes the sessions among them. Returns how many
    * sessions there were. `link` names the batch.
    */
-  put(session: Session, given: readonly Revocation[], changes: number, batch: Batch): Promise<number>
-  /** Notes the epoch of the history among its revocations: whoever empties them takes it along. */
+  put(session: Session, given: readonly Entry[], changes: number, batch: Batch): Promise<number>
+  /** Notes the epoch of the history among its revocations, so that it is gone if somebody empties them. */
   mark(session: Session, epoch: string): Promise<void>
   has(session: Session, key: RevocationKey): Promise<boolean>
   readLastChange(session: Session): Promise<number>
@@ -20,8 +20,12 @@ export interface Entries {
   readNewestStart(session: Session, user: string | null): Promise<number>
   /** Entries for the sessions of a user (`null`: of all users) that started after a moment. */
   readLate(session: Session, user: string | null, moment: number): Promise<readonly Revocation[]>
-  /** The `until` of each session that there is. */
-  readEnds(session: Session, sids: readonly string[]): Promise<ReadonlyMap<string, number>>
+}
+
+/** An entry that is written. */
+export interface Entry extends Revocation {
+  /** Whether the `until` of the session counts instead, if the session is there. It never changes, so no lock is needed. */
+  readonly isAsStored?: boolean
 }
 
 /** A batch of entries, which its link names. */
@@ -31,10 +35,13 @@ export interface Batch {
 }
 
 /** The entries of a namespace. */
-export function createEntries({ revocations, sessions, marks }: Tables, namespace: string): Entries {
+export function createEntries({ revocations, sessions }: Tables, namespace: string): Entries {
   const insert = (rows: readonly unknown[]): string =>
     `insert into ${revocations} (namespace, kind, id, not_before, ends_at, change_number)
-values ${repeat(`(?, ?, ?, ${asNumber}, ${asNumber}, ${asNumber})`, rows)}
+values ${repeat(
+      `(?, ?, ?, ${asNumber}, coalesce((select s.ends_at from ${sessions} s where s.namespace = ? and s.sid = ?), ${asNumber}), ${asNumber})`,
+      rows,
+    )}
 on duplicate key update
   change_number = if(values(not_before) > not_before or values(ends_at) > ends_at, values(change_number), change_number),
   not_before = greatest(not_before, values(not_before)),
@@ -46,18 +53,19 @@ on duplicate key update
 
   const toRow = (
     kind: string,
-    { id, notBefore, until }: Omit<Revocation, 'kind'>,
+    { id, notBefore, until, isAsStored = false }: Omit<Entry, 'kind'>,
     change: number,
-  ): readonly Value[] => [namespace, kind, id, String(notBefore), String(until), String(change)]
+  ): readonly Value[] => {
+    const sid = isAsStored ? id : null
+    return [namespace, kind, id, String(notBefore), namespace, sid, String(until), String(change)]
+  }
 
   return {
     async put(session, given, changes, { link, now }) {
       const rows = given.map((entry, at) => toRow(entry.kind, entry, changes + at + 1))
+      const end = changes + given.length
+      rows.push(toRow('link', { id: link, notBefore: end, until: now + LINK_LIFE_MS }, 0))
       await write(session, rows)
-      await session.write(
-        `insert into ${marks} (namespace, kind, id, ends_at) values (?, 'link', ?, ${asNumber})`,
-        [namespace, link, String(now + LINK_LIFE_MS)],
-      )
       const sids = given.filter(({ kind }) => kind === 'session').map(({ id }) => id)
       let removed = 0
       for (const part of inParts(sids)) {
@@ -122,18 +130,6 @@ where namespace = ?${condition} and started_at > ${asNumber} limit ${FOREVER}`,
         notBefore: FOREVER,
         until: toNumber(until),
       }))
-    },
-    async readEnds(session, sids) {
-      const ends = new Map<string, number>()
-      for (const part of inParts(sids)) {
-        const rows = await session.read(
-          `select sid, ends_at from ${sessions} force index (primary)
-where namespace = ? and sid in (${repeat('?', part)}) limit ${part.length}`,
-          [namespace, ...part],
-        )
-        for (const [sid, until] of rows) ends.set(toText(sid), toNumber(until))
-      }
-      return ends
     },
   }
 }

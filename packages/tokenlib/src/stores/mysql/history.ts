@@ -4,7 +4,7 @@ import type { Clock } from '../../time.js'
 import type { LossReporter } from '../loss-reporter.js'
 import { retryAfterLoss, toMilliseconds } from '../store-parts.js'
 import type { Database, Row, Session, Value } from './client.js'
-import { createEntries, type Entries } from './entries.js'
+import { createEntries, type Entries, type Entry } from './entries.js'
 import { createHeads, type FoundHead, type Head, NO_EPOCH, type Page } from './head.js'
 import type { Tables } from './tables.js'
 
@@ -22,7 +22,7 @@ export interface Transaction {
     values: readonly Value[],
   ) => Promise<readonly [head: Head, rows: readonly Row[]]>
   /** Adds entries to the history, which must be locked; returns how many sessions they removed. */
-  readonly merge: (entries: readonly Revocation[]) => Promise<number>
+  readonly merge: (entries: readonly Entry[]) => Promise<number>
   readonly entries: Entries
 }
 
@@ -115,7 +115,7 @@ export function createHistory(
         const isSame = found.epoch === lost.epoch
         // The answer came from somewhere else, such as a replica: nothing is lost.
         const isWhole = isSame && found.changes >= lost.changes && found.isMarked
-        // The first one to find the loss names the history anew, and the others keep the name.
+        // The first process to find the loss gives the history a new name, and the others keep it.
         const isFirst = isSame || found.epoch === NO_EPOCH || !found.isMarked
         const name = isFirst && !isWhole ? createId(systemRandom) : found.epoch
         if (isWhole || canRestore) return { epoch: name, given: [], revokedBefore: null }
@@ -205,7 +205,7 @@ export function createHistory(
             },
           })
           const locked = head as Head | null
-          // Also where nothing is new: whoever asks wants to know whether the store can be written to.
+          // Also without new entries: the caller wants to know whether the store can be written to.
           if (locked !== null) await heads.write(session, { ...locked, changes, link })
           return { result, position: `${locked?.epoch}:${link}:${changes}`, locked, changes }
         })

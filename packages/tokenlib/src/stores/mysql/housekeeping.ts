@@ -11,11 +11,13 @@ export interface Housekeeping {
 }
 
 const PRUNE_MARGIN_MS = 60_000 // clocks may differ a little
+// Of those that the store writes for itself, which may be as many as its writes.
+const OWN_ROWS = 20_000
 
 /** Drops what has ended, and uses ids up. */
 export function createHousekeeping(
   database: Database,
-  { revocations, sessions, spent, marks }: Tables,
+  { revocations, sessions, spent }: Tables,
   { namespace, clock, trusted }: { namespace: string; clock: Clock | undefined; trusted: Clock },
 ): Housekeeping {
   const pruneClock = createCautiousClock(trusted)
@@ -25,10 +27,16 @@ export function createHousekeeping(
   }
 
   // Rows that somebody holds are left for later: waiting for them while holding others could be a deadlock.
-  const drop = (table: string, keys: readonly string[], marginMs: number, limit: number): Promise<number> =>
+  const drop = (
+    table: string,
+    keys: readonly string[],
+    marginMs: number,
+    limit: number,
+    condition = '',
+  ): Promise<number> =>
     database.transact(async (session) => {
       const rows = await session.read(
-        `select ${keys.join()} from ${table} force index (by_end) where namespace = ?
+        `select ${keys.join()} from ${table} force index (by_end) where namespace = ?${condition}
 and ends_at <= least(${nowSql}, ${asNumber}) - ${marginMs} order by ends_at limit ${toLimit(limit)} for update skip locked`,
         [namespace, time(), String(toMilliseconds(pruneClock()))],
       )
@@ -84,13 +92,13 @@ select ?, ?, ${nowSql} + ${asNumber} from (select 1 as one) o where @@session.au
 
   return {
     async prune(limit) {
+      // Nothing that the store was given: it does not count.
+      await drop(revocations, ['kind', 'id'], PRUNE_MARGIN_MS, OWN_ROWS, ` and kind in ('link', 'turn')`)
       const dropped = [
-        await drop(revocations, ['kind', 'id'], PRUNE_MARGIN_MS, limit),
+        await drop(revocations, ['kind', 'id'], PRUNE_MARGIN_MS, limit, ` and kind not in ('link', 'turn')`),
         await drop(sessions, ['sid'], PRUNE_MARGIN_MS, limit),
         await drop(spent, ['id'], 0, limit),
       ]
-      // Nothing that the store was given: it does not count.
-      await drop(marks, ['kind', 'id'], PRUNE_MARGIN_MS, limit)
       return dropped.reduce((sum, count) => sum + count, 0)
     },
     spend: (id, keepMs) =>

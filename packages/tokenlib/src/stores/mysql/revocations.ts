@@ -9,6 +9,7 @@ import {
 import type { FeedPage, Position, RevocationStore } from '../../revocation/store.js'
 import { toPage, toResetPage } from '../store-parts.js'
 import { type Row, toNumber, toText, type Value } from './client.js'
+import type { Entry } from './entries.js'
 import type { Head, Page } from './head.js'
 import type { History, Transaction } from './history.js'
 import { asNumber, groupBy, inParts, repeat } from './statements.js'
@@ -25,7 +26,7 @@ export interface Revocations extends Pick<RevocationStore, 'claim' | 'revoke'> {
 
 /** The revocations of a namespace. */
 export function createRevocations(history: History, tables: Tables, namespace: string): Revocations {
-  const { revocations, marks } = tables
+  const { revocations } = tables
 
   const revoke = (batch: readonly Revocation[]) =>
     history.write(async (transaction) => {
@@ -72,7 +73,7 @@ export function createRevocations(history: History, tables: Tables, namespace: s
     async readFeed(after) {
       const [epoch, link, start] = after === null ? [null, '', 0] : readPosition(after)
       const values = [link, namespace, link, namespace, String(start)]
-      return history.read(toFeed(revocations, marks), values, (head, rows) => {
+      return history.read(toFeed(revocations), values, (head, rows) => {
         const [[isLink] = []] = rows
         const isSame = after === null || (head.epoch === epoch && toNumber(isLink) === 1)
         const at = (change: number): Position => `${head.epoch}:${head.link}:${change}`
@@ -99,10 +100,8 @@ async function raise(
   batch: readonly Revocation[],
   { now, longestLifetime }: Head,
   { session, entries }: Transaction,
-): Promise<readonly Revocation[]> {
-  const sids = batch.filter(({ kind }) => kind === 'session').map(({ id }) => id)
-  const ends = await entries.readEnds(session, sids)
-  const raised: Revocation[] = []
+): Promise<readonly Entry[]> {
+  const raised: Entry[] = []
   for (const entry of batch) {
     const { kind, id } = entry
     if (isWatermark(kind)) {
@@ -114,14 +113,14 @@ async function raise(
       // What started later than the watermark reaches, because a clock was ahead.
       if (newest > notBefore) raised.push(...(await entries.readLate(session, user, notBefore)))
     } else if (kind === 'session') {
-      const until = ends.get(id) ?? Math.max(entry.until, addDuration(now, longestLifetime))
-      raised.push({ ...entry, until })
+      const until = Math.max(entry.until, addDuration(now, longestLifetime))
+      raised.push({ ...entry, until, isAsStored: true })
     } else raised.push(entry)
   }
   return raised.map(toWhole)
 }
 
-function toWhole(entry: Revocation): Revocation {
+function toWhole(entry: Entry): Entry {
   return { ...entry, notBefore: Math.ceil(entry.notBefore), until: Math.ceil(entry.until) }
 }
 
@@ -148,9 +147,9 @@ where r.namespace = ? and r.kind = ? and r.id in (${repeat('?', part)})`)
   }
 }
 
-function toFeed(revocations: string, marks: string): Page {
+function toFeed(revocations: string): Page {
   return {
-    columns: `(h.link = ? or exists (select 1 from ${marks} l
+    columns: `(h.link = ? or exists (select 1 from ${revocations} l
   where l.namespace = ? and l.kind = 'link' and l.id = ?)) as is_link,
 p.kind, p.id, p.not_before, p.ends_at, p.change_number`,
     from: `(select r.* from ${revocations} r force index (by_change)

@@ -64,7 +64,7 @@ const SESSION_COLUMNS = [
 
 /** Writes the statements for a store's tables. */
 export function createSessionStatements(
-  { revocations, sessions, marks }: Tables,
+  { revocations, sessions }: Tables,
   namespace: string,
 ): SessionStatements {
   const revoked = (kind: string, id: string): string =>
@@ -122,8 +122,8 @@ where namespace = ? and sid = ? and writes = ${asNumber}`
   moved_at, writes, current_id, ip, user_agent, data)
 values (?, ?, ?, ${Array.from({ length: 6 }, () => asNumber).join()}, 0, ?, ?, ?, ?)`,
     turn: (user) => [
-      `insert into ${marks} (namespace, kind, id, ends_at) values (?, 'turn', ?, ${nowSql} + ${TURN_MS})
-on duplicate key update ends_at = values(ends_at)`,
+      `insert into ${revocations} (namespace, kind, id, not_before, ends_at, change_number)
+values (?, 'turn', ?, 0, ${nowSql} + ${TURN_MS}, 0) on duplicate key update ends_at = values(ends_at)`,
       [namespace, user, null],
     ],
     live: (user, { now, watermark, idleMs }, direction, limit) => [

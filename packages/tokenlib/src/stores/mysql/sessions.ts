@@ -119,7 +119,7 @@ export function createMysqlSessions(
       const { user } = given
       const { result } = await history.write(async ({ session, read, lock, merge }) => {
         signal?.throwIfAborted()
-        // Those that open sessions of one user take turns. Whoever holds the head does not wait for a turn.
+        // Calls for one user take turns. A transaction that holds the head never waits for a turn.
         await session.write(...statements.turn(user))
         signal?.throwIfAborted()
         const look = async () => {
@@ -134,7 +134,7 @@ export function createMysqlSessions(
         let seen = await look()
         if (seen.count > 0) {
           await lock()
-          // Revocations may have ended some of them in the meantime, and will not do so from now on.
+          // Revocations may have ended some of them before the lock, and cannot do so now.
           seen = await look()
         }
         const { head, watermarks, rules, action, count } = seen
@@ -228,7 +228,7 @@ function toFound({ now }: Head, [row]: readonly Row[]): Found {
 
 const WRITES = 8
 
-// In the order of SESSION_COLUMNS; a row of nulls is that of a read that found nothing.
+// In the order of SESSION_COLUMNS. A read that finds nothing has a row of nulls.
 function toSession(row: Row): FullSession | null {
   if (row[0] === null) return null
   const [sid, user, startedAt, lastUsedAt, expiresAt, until, generation, movedAt] = row

@@ -18,12 +18,11 @@ export interface Tables {
   readonly version: string
   /** One row for each namespace: what its history is, and how far it goes. */
   readonly heads: string
+  /** Also the mark of each history, the names of its last batches, and the turns of users who log in. */
   readonly revocations: string
   readonly sessions: string
   /** The ids that were used up, which no history knows of. */
   readonly spent: string
-  /** The names of the last batches, and the turns of users who log in. */
-  readonly marks: string
 }
 
 /** The names of a store's tables, or `ConfigurationError` for what cannot be part of a name. */
@@ -47,7 +46,6 @@ export function toTables({ database, prefix = 'tokenlib_' }: TableOptions = {}):
     revocations: table('revocations'),
     sessions: table('sessions'),
     spent: table('spent'),
-    marks: table('marks'),
   }
 }
 
@@ -72,8 +70,7 @@ const NAME = 'varbinary(255) not null'
 const ENGINE = 'engine = InnoDB row_format = dynamic'
 
 /** The same for tables whose names are known. */
-export function toMigration(tables: Tables): readonly string[] {
-  const { version, heads, revocations, sessions, spent, marks } = tables
+export function toMigration({ version, heads, revocations, sessions, spent }: Tables): readonly string[] {
   return [
     `create table if not exists ${version} (
   id tinyint not null,
@@ -125,14 +122,6 @@ export function toMigration(tables: Tables): readonly string[] {
   id ${NAME},
   ends_at bigint not null,
   primary key (namespace, id),
-  key by_end (namespace, ends_at)
-) ${ENGINE}`,
-    `create table if not exists ${marks} (
-  namespace ${NAME},
-  kind varbinary(16) not null,
-  id ${NAME},
-  ends_at bigint not null,
-  primary key (namespace, kind, id),
   key by_end (namespace, ends_at)
 ) ${ENGINE}`,
     // Last, so that tables with a version are complete. A newer version stays.

@@ -1,0 +1,156 @@
+import mysql from 'mysql2/promise'
+import { afterAll, beforeEach, expect, test } from 'vitest'
+import { createMysqlStore, type MysqlStore } from 'tokenlib/mysql'
+import { describeWithMysql } from '../helpers/servers/describe-with-servers.js'
+import { firstToken } from '../../packages/contracts/src/store-fixture.js'
+
+const HOUR = 3_600_000
+const FOREVER = Number.MAX_SAFE_INTEGER
+const NO_CLIENT = { ip: null, userAgent: null }
+const RULES = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
+const LIST = { limit: 1000, before: null, idleMs: FOREVER }
+const TOKEN = { kind: 'token', id: 'a' } as const
+const ALL = { kind: 'all', id: '' } as const
+const ENTRY = { ...TOKEN, notBefore: FOREVER, until: FOREVER }
+const TABLES = ['heads', 'revocations', 'sessions']
+
+describeWithMysql('a MySQL store whose data is lost', (url) => {
+  const pool = mysql.createPool(url)
+  let prefix: string
+  let count = 0
+  let warnings: string[]
+  let store: MysqlStore
+  const open = async (): Promise<MysqlStore> => {
+    const opened = createMysqlStore(pool, { prefix, onWarning: (text) => warnings.push(text) })
+    await opened.prepare({ longestLifetime: HOUR })
+    return opened
+  }
+  const time = async (): Promise<number> => (await store.revoke([])).now
+  const session = async () => {
+    const end = (await time()) + HOUR
+    const nonce = `nonce${++count}`.padEnd(14, 'A')
+    return { user: 'ada', nonce, expiresAt: end, until: end, ...NO_CLIENT }
+  }
+  const watermark = async (of: MysqlStore): Promise<number> => (await of.lookup([ALL]))[0] ?? 0
+  const empty = async (tables: readonly string[]): Promise<void> => {
+    for (const table of tables) await pool.query(`truncate ${prefix}${table}`)
+  }
+  beforeEach(async () => {
+    prefix = `t${++count}_`
+    warnings = []
+    await createMysqlStore(pool, { prefix }).migrate()
+    store = await open()
+    await store.revoke([ENTRY])
+  })
+  afterAll(() => pool.end())
+
+  test.each([
+    ['everything', TABLES],
+    ['the revocations', ['revocations']],
+    ['the heads', ['heads']],
+  ])('accepts nothing from before, when %s were truncated', async (_, tables) => {
+    const other = await open()
+    const { sid } = await store.sessions!.open(await session())
+    const before = await time()
+    await empty(tables)
+    expect(await watermark(store)).toBeGreaterThanOrEqual(before)
+    expect(await watermark(other)).toBeGreaterThanOrEqual(before)
+    expect(await other.sessions!.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
+    expect(warnings).toHaveLength(2)
+    const next = await store.sessions!.open(await session())
+    expect((await other.sessions!.rotate(next.sid, firstToken(next.sid), RULES)).outcome).toBe('advanced')
+  })
+
+  test('accepts nothing from before, when the revocations were truncated and a new process comes first', async () => {
+    const before = await time()
+    await empty(['revocations'])
+    expect(await watermark(await open())).toBeGreaterThanOrEqual(before)
+  })
+
+  test('accepts nothing from before, when it was restored to an earlier state', async () => {
+    const { sid } = await store.sessions!.open(await session())
+    const other = await open()
+    for (const table of ['heads', 'revocations']) {
+      await pool.query(`create table ${prefix}old_${table} as select * from ${prefix}${table}`)
+    }
+    const { position } = await store.revoke([{ ...ENTRY, id: 'lost' }])
+    const before = await time()
+    await empty(['heads', 'revocations'])
+    for (const table of ['heads', 'revocations']) {
+      await pool.query(`insert into ${prefix}${table} select * from ${prefix}old_${table}`)
+    }
+    expect(await watermark(store)).toBeGreaterThanOrEqual(before)
+    expect(await other.sessions!.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
+    expect(await store.lookup([TOKEN])).toEqual([FOREVER])
+    expect((await store.feed(position, { waitMs: 0 })).reset).toBe(true)
+  })
+
+  test('notices that the history of a reader is gone, although it has as many changes again', async () => {
+    for (const table of ['heads', 'revocations']) {
+      await pool.query(`create table ${prefix}old_${table} as select * from ${prefix}${table}`)
+    }
+    const reader = await open()
+    const { next } = await reader.feed(null, { waitMs: 0 })
+    const { position } = await store.revoke([{ ...ENTRY, id: 'lost' }])
+    await empty(['heads', 'revocations'])
+    for (const table of ['heads', 'revocations']) {
+      await pool.query(`insert into ${prefix}${table} select * from ${prefix}old_${table}`)
+    }
+    // A process that has not seen what is lost.
+    const fresh = await open()
+    await fresh.revoke([{ ...ENTRY, id: 'other' }])
+    await fresh.revoke([{ ...ENTRY, id: 'another' }])
+    expect((await fresh.feed(position, { waitMs: 0 })).reset).toBe(true)
+    const { reset, entries } = await fresh.feed(next, { waitMs: 0 })
+    expect([reset, entries.map(({ id }) => id)]).toEqual([false, ['other', 'another']])
+  })
+
+  test.each([
+    ['revoke', (of: MysqlStore) => of.revoke([{ ...ENTRY, id: 'b' }])],
+    ['feed', (of: MysqlStore) => of.feed(null, { waitMs: 0 })],
+    ['open', async (of: MysqlStore) => of.sessions!.open(await session())],
+    ['present', (of: MysqlStore) => of.sessions!.present('x', firstToken('x'), RULES)],
+    ['get', (of: MysqlStore) => of.sessions!.get('x', RULES)],
+    ['rotate', (of: MysqlStore) => of.sessions!.rotate('x', firstToken('x'), RULES)],
+    ['list', (of: MysqlStore) => of.sessions!.list('ada', LIST)],
+    ['prepare', (of: MysqlStore) => of.prepare({ longestLifetime: 2 * HOUR })],
+  ])('notices it in %s', async (_, operate) => {
+    const before = await time()
+    await empty(TABLES)
+    await operate(store)
+    const [rows] = await pool.query<mysql.RowDataPacket[]>(
+      `select not_before, ends_at from ${prefix}revocations where kind = 'all'`,
+    )
+    expect(rows[0]?.['not_before']).toBeGreaterThanOrEqual(before)
+    expect(rows[0]?.['ends_at']).toBeGreaterThanOrEqual(before + HOUR)
+  })
+
+  test('is mended by many processes and calls at once', async () => {
+    const stores = await Promise.all(Array.from({ length: 5 }, open))
+    const before = await time()
+    await empty(TABLES)
+    const calls = stores.flatMap((of) => Array.from({ length: 10 }, () => watermark(of)))
+    for (const found of await Promise.all(calls)) expect(found).toBeGreaterThanOrEqual(before)
+    expect(warnings).toHaveLength(5)
+    await stores[0]?.revoke([{ ...ENTRY, id: 'b' }])
+    for (const of of stores) expect(await of.lookup([{ kind: 'token', id: 'b' }])).toEqual([FOREVER])
+  })
+
+  test('lengthens the watermarks that are there, and tells the readers of its feed', async () => {
+    await store.revoke([
+      { kind: 'user', id: 'ada', notBefore: 0, until: 0 },
+      { ...ALL, notBefore: 0, until: 0 },
+    ])
+    const { position } = await store.revoke([])
+    await (await open()).prepare({ longestLifetime: 9 * HOUR })
+    const { entries } = await store.feed(position, { waitMs: 0 })
+    expect(entries.map(({ notBefore, until }) => until - notBefore)).toEqual([9 * HOUR, 9 * HOUR])
+  })
+
+  test('answers nothing without its tables', async () => {
+    await pool.query(`drop table ${prefix}revocations`)
+    await expect(store.lookup([TOKEN])).rejects.toThrow("doesn't exist")
+    await expect(store.revoke([ENTRY])).rejects.toThrow("doesn't exist")
+    await expect(store.sessions!.rotate('x', firstToken('x'), RULES)).rejects.toThrow("doesn't exist")
+  })
+})
