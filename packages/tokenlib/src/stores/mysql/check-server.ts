@@ -171,10 +171,10 @@ function createDenied({ version, ...tables }: Tables, cause: unknown): Configura
   )
 }
 
-/** What an answer says of the connection and the server that gave it. */
+/** What an answer reveals about its connection and server. */
 export const STATE_SQL = `concat_ws(',', @@session.autocommit, '' is null, @@global.read_only, @@global.innodb_read_only)`
 
-/** Throws where an answer comes from a server or a connection that the store must not rely on. */
+/** Throws if an answer comes from a server or a connection that the store must not rely on. */
 export function assertState(state: string): void {
   const [autocommit, hasNoEmptyText, ...readOnly] = state.toUpperCase().split(',').map(isOnText)
   // Not `ConfigurationError`: a failover, or another user of the pool, can bring this about at any time.

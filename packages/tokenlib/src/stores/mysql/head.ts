@@ -35,14 +35,14 @@ type KnownValues = readonly Value[]
 
 /** Reads and writes the head of a namespace. */
 export interface Heads {
-  /** Reads the head and a page in one statement; `null` where it is not the known one. */
+  /** Reads the head and a page in one statement; `null` if the head is not the known one. */
   read(
     session: Session,
     page: Page,
     values: readonly Value[],
     known: KnownValues,
   ): Promise<readonly [head: Head, rows: readonly Row[]] | null>
-  /** Locks the head until the commit; `null` where it is not the known one. */
+  /** Locks the head until the commit; `null` if it is not the known one. */
   lock(session: Session, known: KnownValues): Promise<Head | null>
   /** Locks the head, whatever is in it, and creates it if it is missing. */
   lockAnyway(session: Session): Promise<FoundHead>
