@@ -82,3 +82,13 @@ test('the client of tRPC calls procedures with the fetch of @tokenlib/client, an
   await tokens.revoke.user('ada')
   expect(await codeOf(client['me']?.query())).toBe('TOKEN_REVOKED')
 })
+
+test('a subscription of tRPC rejects a revoked token before its next event', async () => {
+  const { accessToken } = await tokens.sessions.open({ uid: 'grace' })
+  const request = new Request('http://localhost/', { headers: { authorization: `Bearer ${accessToken}` } })
+  const caller = router.createCaller({ request }) as { feed: () => Promise<AsyncIterable<string>> }
+  const feed = (await caller.feed())[Symbol.asyncIterator]()
+  expect(await feed.next()).toEqual({ done: false, value: 'First' })
+  await tokens.revoke.user('grace')
+  await expect(feed.next()).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+})
