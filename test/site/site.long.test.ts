@@ -93,7 +93,7 @@ describeWithChromium('the site in a browser', (browser) => {
     test('search finds a word and opens the page at its heading', async () => {
       await withPage('', async (page) => {
         await page.getByRole('button', { name: 'Search' }).click()
-        await page.getByRole('searchbox').fill('watermark')
+        await page.getByRole('searchbox').fill('log out everywhere')
         // A guide, before the reference, which has the word in more titles.
         await page.locator('.VPLocalSearchBox .result').first().click()
         await page.waitForURL(/revocation\.html#/)

@@ -1,13 +1,13 @@
 /**
- * An answer of a session route that takes longer will not come: the connections of a laptop that slept are dead. Less than
- * half of the server's grace, so that the cookies of a late answer do not replace newer ones.
+ * The timeout of a session route: after a laptop has slept, its connections are dead. Less than
+ * half of the server's grace period, so that the cookies of a late response do not replace newer ones.
  */
 export const CALL_TIMEOUT_MS = 25_000
 
 /** How often a repeatable request is sent while the server asks for another attempt. */
 export const MAX_ATTEMPTS = 3
 
-/** The most that a server can ask for with `Retry-After`: beyond it, the application should tell its user. */
+/** The longest `Retry-After` that is obeyed: beyond it, the application should tell its user. */
 export const MAX_WAIT_SECONDS = 30
 
 /** The longest pause between two attempts to reach a server, unless it asks for a longer one. */

@@ -15,19 +15,19 @@ export function createDelay(failures: number): number {
   return Math.min(MAX_DELAY_MS, 500 * 2 ** failures) * Math.random()
 }
 
-/** How a request is sent that may be repeated. */
+/** How to send a request, and whether it may be repeated. */
 export interface Delivery extends Pick<ParsedOptions, 'clock' | 'fetch' | 'proof' | 'timers'> {
   /** Whether it does no harm if the server handles the request twice. */
   readonly isSafe: boolean
   /** Whether the body can be sent again. */
   readonly mayRepeat: boolean
-  /** The request with the credentials of this moment. */
+  /** Creates the request with the current credentials. */
   readonly authorize: (request: Request) => Request
-  /** Whether the request is still meant after a pause. */
+  /** Whether the request should still be sent after a pause. */
   readonly mayGoOn: () => boolean
 }
 
-/** Sends a request; again when a 503 says when, if it can do no harm twice. */
+/** Sends a request; repeats it after a 503 with `Retry-After`, if that is harmless. */
 export async function deliver(first: Request, delivery: Delivery): Promise<Response> {
   const { timers, fetch, proof, clock, isSafe, mayRepeat, authorize, mayGoOn } = delivery
   const send = (request: Request): Promise<Response> => {

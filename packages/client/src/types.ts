@@ -58,7 +58,7 @@ export interface ListedSession {
   readonly isCurrent: boolean
 }
 
-/** A part of the list of sessions; `next` is the `before` of the next part, `null` in the last one. */
+/** One page of sessions; pass `next` as `before` to get the next page. `null` on the last page. */
 export interface SessionPage {
   readonly sessions: readonly ListedSession[]
   readonly next: string | null
@@ -83,7 +83,7 @@ export interface TokenClient<Claims = Record<string, unknown>> {
   start(options?: { readonly signal?: AbortSignal }): Promise<TokenSession<Claims> | null>
   /** The session as the server knows it, or `null`; rejects if the server is not available. */
   session(): Promise<TokenSession<Claims> | null>
-  /** The sessions of the user; the first part of the list. */
+  /** The sessions of the user, one page at a time. */
   sessions(): Promise<SessionPage>
   /** Names the device of one of the user's sessions: 1 to 100 characters, or `null` to remove the name. */
   renameSession(id: string, label: string | null): Promise<void>
@@ -93,7 +93,7 @@ export interface TokenClient<Claims = Record<string, unknown>> {
   endOtherSessions(): Promise<number>
   /** A WebSocket that reconnects, until the session is over. */
   socket(url: string | URL, protocols?: string | readonly string[]): TokenSocket
-  /** Registers a listener; returns a function that removes it. */
+  /** Subscribes to an event. Returns an unsubscribe function. */
   on<Name extends keyof TokenClientEvents>(
     name: Name,
     listener: (value: TokenClientEvents<Claims>[Name]) => void,

@@ -14,7 +14,7 @@ export interface KeyRequest {
 /** A function like the global `fetch`. */
 export type KeyFetch = (url: string, request: KeyRequest) => Promise<Response>
 
-/** How a document is fetched, and what is refused. */
+/** How to fetch a document, and what to reject. */
 export interface FetchRules {
   /** For all requests of one load, with their bodies. */
   readonly timeoutMs: number

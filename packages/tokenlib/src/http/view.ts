@@ -11,7 +11,7 @@ export interface RequestView {
    * type. The route can still read it afterwards.
    */
   body(): Promise<unknown>
-  /** The address of the other end of the connection, where the server knows it. */
+  /** The address of the other end of the connection, if the server knows it. */
   readonly ip?: string | null
   /** The client certificate of the connection in DER; `null` for none, and `undefined` if the server does not tell. */
   readonly certificate?: Uint8Array | null | undefined

@@ -22,7 +22,7 @@ export interface RevocationContext<Payload = TokenPayload> {
 
 /** What a revocation callback sees of a request: nothing that it could change, and no body. */
 export interface RevocationRequest extends Pick<RequestView, 'method' | 'url' | 'header'> {
-  /** The address of the other end of the connection, or `null` where the server does not know it. */
+  /** The address of the other end of the connection, or `null` if the server does not know it. */
   readonly ip: string | null
 }
 

@@ -176,7 +176,7 @@ export interface RevocationStore {
    * lets a replica have a bound of 0. Throws when it cannot tell.
    */
   readVersion?(): string
-  /** What is known of the copy in this process, if the store has one. */
+  /** The copy in this process, if the store has one. */
   readonly replica?: Replica
   /**
    * Uses an id up: `true` for the first call, `false` for every later one, in any process, until `keepMs` have passed by the
@@ -262,7 +262,7 @@ function assertKnownMembers(owner: string, object: object, members: object): voi
     throw new ConfigurationError(unknownName('member', unknown, known, `the ${owner}`))
 }
 
-/** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */
+/** Throws `ConfigurationError` unless the value is a store, and names the missing methods. */
 export function assertStore(store: RevocationStore): void {
   const missing = findMissing(store, STORE_MEMBERS)
   if (store?.sessions !== undefined) {

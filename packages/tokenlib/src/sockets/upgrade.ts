@@ -136,7 +136,7 @@ function copyView(view: RequestView): RequestView {
   return { method, url, ip, certificate, header: (name) => view.header(name), body: () => view.body() }
 }
 
-/** What is known of a handshake that was accepted. */
+/** The record of an accepted handshake. */
 export interface AcceptedUpgrade {
   /** The manager that has authenticated it. */
   readonly authenticator: Authenticator
@@ -149,7 +149,7 @@ export interface AcceptedUpgrade {
 
 const accepted = new WeakMap<AuthenticatedUpgrade, AcceptedUpgrade>()
 
-/** Checks again that an open socket may go on: its token or, where it follows that, its session. */
+/** Rechecks an open socket: its token or, if it follows its session, the session. */
 export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<void> {
   const known = accepted.get(upgrade)
   if (known === undefined) throw new TypeError('Pass what sockets.authenticate() returned')
@@ -183,7 +183,7 @@ export async function recheckToken(
   })
 }
 
-/** What is known of a handshake, or `null` for a copy of one. */
+/** The record of a handshake, or `null` for a copy of one. */
 export function readAccepted(upgrade: AuthenticatedUpgrade): AcceptedUpgrade | null {
   return accepted.get(upgrade) ?? null
 }

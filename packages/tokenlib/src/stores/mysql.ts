@@ -38,11 +38,11 @@ export type { TableOptions } from './mysql/tables.js'
 export interface MysqlStoreOptions extends TableOptions {
   /** Keeps applications that share the tables apart; empty by default. */
   readonly namespace?: string
-  /** Use a server whose settings let a crash lose what was acknowledged. */
+  /** Accept a server whose settings let a crash lose acknowledged writes. */
   readonly allowVolatile?: boolean
   /** Replaces the clock of the server, for tests. */
   readonly clock?: Clock
-  /** Told when the store finds its data lost; `process.emitWarning` by default. */
+  /** Called when the store finds its data lost; by default `process.emitWarning`. */
   readonly onWarning?: (message: string) => void
 }
 

@@ -63,7 +63,7 @@ export interface ImportRules {
   readonly scheduler: Scheduler
 }
 
-/** An imported key with its moments in epoch milliseconds; infinite where it has none. */
+/** An imported key with its moments in epoch milliseconds; infinite if not set. */
 export interface ScheduledKey {
   readonly verifying: BoundKey
   /** `null` for a key that only verifies. */
