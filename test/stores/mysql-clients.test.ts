@@ -27,7 +27,7 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
       foundRows: false,
       prepareCacheLength: 0,
       pipelining: false,
-      typeCast: (_, next) => `${next() as string}`,
+      typeCast: () => 'unreadable',
     })
     return { client, end: () => client.end() }
   },
@@ -42,7 +42,7 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
       flags: ['-FOUND_ROWS'],
       charset: 'latin1',
       timezone: '+09:00',
-      typeCast: (_, next) => `${next() as string}`,
+      typeCast: () => 'unreadable',
     })
     return { client, end: () => client.promise().end() }
   },

@@ -186,7 +186,7 @@ describeWithMysql('connections that others of the application have used', (url) 
         return {
           query: (text) => connection.query(text),
           async execute(statement, values) {
-            if (!isDue || /^select/.test(statement.sql)) return connection.execute(statement, values)
+            if (!isDue || statement.sql.startsWith('select')) return connection.execute(statement, values)
             isDue = false
             throw Object.assign(new Error('Deadlock found'), { errno: 1213 })
           },
