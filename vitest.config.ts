@@ -27,7 +27,7 @@ const INTEGRATION = [
 // The integration tests of `npm test`: each store with one client, two frameworks, the build, a browser and a few seeds
 // of the simulation.
 const SMOKE = [
-  'test/stores/{mysql,postgres,redis,sqlite}.test.ts',
+  'test/stores/{postgres,redis,sqlite}.test.ts',
   'test/adapters/nest.test.ts',
   'test/application/{built,fastify}.integration.test.ts',
   'test/browser/example-page.test.ts',
