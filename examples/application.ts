@@ -14,29 +14,29 @@ import type { SessionClientOptions } from 'tokenlib/kit'
 import type { MountableRoutes } from 'tokenlib/session-routes'
 import { createCallbackLogins, createStoredLogins } from './logins.js'
 
-/** What is the same in every framework: the manager, the application's own dependencies, log-in and log-out. */
+/** The framework-independent part: the manager, the application's own dependencies, login and logout. */
 export interface Application {
   readonly tokens: TokenManager
   /** How often revocation was checked: calls of the store or of the callback. */
   checks(): number
   readonly getTokenDep: Dependency<RequestToken>
   readonly getOptionalTokenDep: Dependency<RequestToken | null>
-  /** `text` is the body of the request: empty, or JSON with a `uid`. `null` when it is neither. */
+  /** `text` is the request body: empty, or JSON with a `uid`. Returns `null` for anything else. */
   login(text: string, client?: SessionClientOptions): Promise<IssuedTokens | null>
   /** New tokens for the refresh token of the request. */
   readonly refresh: Dependency<IssuedTokens>
   logout(token: RequestToken, payload: TokenPayload): Promise<void>
-  /** The page to look at, and what it needs; none where there is no page. */
+  /** The routes of the page; empty without a page. */
   readonly routes: readonly MountableRoutes[]
 }
 
 export interface IssuedTokens {
   readonly access_token: string
-  /** Left out by a refresh after which the client keeps the one that it has, RFC 6749 §6. */
+  /** Omitted if the client keeps its refresh token (RFC 6749 §6). */
   readonly refresh_token?: string
 }
 
-/** The application with a store, or without one, with a callback that looks in a set of tokens. */
+/** The application with a store or, without one, with a callback that looks in a set of tokens. */
 export function createApplication(store?: RevocationStore, options: TokenConfigOptions = {}): Application {
   const secret = process.env['JWT_SECRET_KEY'] || randomBytes(32)
   const config = TokenConfig.fromEnv({ JWT_SECRET_KEY: secret, ...options })

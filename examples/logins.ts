@@ -20,7 +20,7 @@ export interface Logins {
   end(token: RequestToken, payload: TokenPayload): Promise<void>
 }
 
-/** Log-ins in a store that several processes can share. It counts the lookups of this one, unless it has a replica. */
+/** Logins in a store that several processes can share. Counts lookups, unless the store has a replica. */
 export function createStoredLogins(config: TokenConfig, store: RevocationStore): Logins {
   let checks = 0
   const counted: RevocationStore = {
@@ -30,7 +30,7 @@ export function createStoredLogins(config: TokenConfig, store: RevocationStore):
       return store.lookup(keys, options)
     },
   }
-  // A replica answers at once, and would not with another `lookup`.
+  // A replica answers synchronously, which replacing `lookup` would prevent.
   const tokens = new TokenManager({ config, store: store.replica === undefined ? counted : store })
 
   return {
@@ -44,7 +44,7 @@ export function createStoredLogins(config: TokenConfig, store: RevocationStore):
   }
 }
 
-/** As in the specification: a callback that looks for the token in a set, which exists as long as this process. */
+/** As in the specification: a callback that looks for the token in a set in this process's memory. */
 export function createCallbackLogins(config: TokenConfig): Logins {
   const tokens = new TokenManager({ config })
 
@@ -55,7 +55,7 @@ export function createCallbackLogins(config: TokenConfig): Logins {
     return blocklist.has(token)
   })
 
-  // The tokens of each log-in by session id, so that a log-out revokes the refresh token too.
+  // The tokens of each login by session id, so that a logout revokes the refresh token too.
   const logins = new Map<string, string[]>()
   const revoke = (token: RequestToken | null, sid = ''): void => {
     for (const each of logins.get(sid) ?? []) blocklist.add(each)

@@ -22,7 +22,7 @@ async function runProcesses(options: StartOptions): Promise<void> {
   try {
     processes = await startProcesses(options, console.log)
   } catch {
-    // It has said why.
+    // The process has already printed why.
     process.exitCode = 1
     return
   }
@@ -130,7 +130,7 @@ Stop with Ctrl-C.
 /** The address to open, on a line of its own. */
 function describePage(urls: readonly string[], { store }: StartOptions): string {
   if (store.kind === 'callback') {
-    return 'There is no page to open: it shows sessions, and --store callback keeps none.'
+    return 'No page to open: it shows sessions, and --store callback keeps none.'
   }
   const addresses = urls.map((url) => `  ${url}${PAGE_PATH}`).join('\n')
   return urls.length === 1
@@ -138,7 +138,7 @@ function describePage(urls: readonly string[], { store }: StartOptions): string 
     : `Open these pages in a browser, one for each process. They share their sessions:\n\n${addresses}`
 }
 
-/** What the page says about the application. */
+/** What the page shows about the application. */
 function createFacts({ framework, store, replica }: StartOptions): Readonly<Record<string, string>> {
   return {
     Framework: framework,

@@ -11,20 +11,20 @@ export interface OpenApplication {
   readonly application: Application
   /** `undefined` for the callback, which needs none. */
   readonly store: RevocationStore | undefined
-  /** The managers that log users out: that of the application, and that of its page. */
+  /** The managers that log users out: the application's and the page's. */
   readonly managers: readonly TokenManager[]
   close(): Promise<void>
 }
 
-/** What is opened. */
+/** What to open. */
 export interface OpenOptions {
   readonly store: StoreChoice
   readonly replica?: boolean
-  /** What the page says about the application; left out, there is no page. A page needs a store. */
+  /** What the page shows about the application. If omitted, no page is served. A page needs a store. */
   readonly pageFacts?: PageOptions['facts']
 }
 
-/** How old the replica of a process may be. */
+/** The maximum age of a process's replica. */
 export const REPLICA_BOUND = '1s'
 
 /** The application with the store that the command line names; `options` are configuration fields. */

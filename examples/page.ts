@@ -19,10 +19,10 @@ export interface Page {
 export interface PageOptions {
   /** The configuration of the application, whose keys the page shares. */
   readonly config: TokenConfig
-  /** The store of the application; if it is a replica, that of the switch is behind it. */
+  /** The store of the application; if it is a replica, it copies the store of the switch. */
   readonly store: StoreSwitch['store']
   readonly storeSwitch: StoreSwitch
-  /** What the page says about the application: its framework, its store. */
+  /** What the page shows about the application: its framework and its store. */
   readonly facts: Readonly<Record<string, string>>
 }
 
@@ -50,9 +50,8 @@ export function createPage({ config: given, store, storeSwitch, facts }: PageOpt
   }
 }
 
-// The routes of the specification read headers, and their lifetimes are for curl. A browser has cookies, and on this page
-// one wants to see a token expire. The environment decides about keys and lifetimes; the fields of cookies are those that
-// the page was written for.
+// The routes of the specification read headers, with lifetimes for curl. The page uses cookies, and short lifetimes so that
+// you can watch a token expire. The environment sets keys and lifetimes; the cookie fields are fixed.
 function createPageConfig(config: TokenConfig): TokenConfig {
   const { env } = process
   const shared = Object.entries(config).filter(([name]) => !/COOKIE|CSRF|LOCATION/.test(name))
@@ -78,14 +77,14 @@ function createPageRoutes(
 
   const routes: Readonly<Record<string, FetchHandler>> = {
     'GET /api/facts': () => Response.json(facts),
-    // A guarded route of the application, as any other.
+    // A protected route of the application, like any other.
     'GET /api/greeting': handleErrors({ config })(
       inject({ payload: tokens.accessTokenRequired }, ({ payload }) =>
         Response.json({ message: `Hello, ${payload.sub}` }),
       ),
     ),
     'GET /api/store': describeStore,
-    // Without a token: while the store is stopped, nobody has one that can be checked.
+    // Needs no token: while the store is stopped, no token can be checked.
     'POST /api/store/stop': changeStore(() => storeSwitch.stop(), describeStore),
     'POST /api/store/start': changeStore(() => storeSwitch.start(), describeStore),
   }
@@ -103,8 +102,8 @@ function createPageRoutes(
   }
 }
 
-// A page of another site must not stop the store of whoever looks at it: it cannot send this header. Nor must one whose
-// name was made to point to this machine (DNS rebinding): its requests are of the same origin, and name its host.
+// Pages of other sites must not stop the store. They cannot send this header cross-origin. With DNS rebinding they are
+// same-origin, but their requests name the wrong host.
 function changeStore(change: () => void, describe: () => Response): FetchHandler {
   return (request) => {
     const isOwn = OWN_HOSTS.includes(new URL(request.url).hostname)

@@ -13,10 +13,10 @@ export interface RunningProcesses {
   stop(): void
 }
 
-/** What a process tells the one that started it. */
+/** What a process reports to its parent. */
 type Report =
   | { readonly kind: 'listening'; readonly url: string }
-  /** From `at` on the process refuses what the ids name. In the process that revokes, this is when the call is sent. */
+  /** From `at` on, the process rejects these ids. In the revoking process, this is when the call is sent. */
   | { readonly kind: 'refuses'; readonly ids: readonly string[]; readonly at: number }
   /** The store has acknowledged a revocation of this process. */
   | { readonly kind: 'acknowledged'; readonly id: string; readonly at: number }
@@ -24,7 +24,7 @@ type Report =
 /** Whether this process was started by `startProcesses`. */
 export const isOneOfSeveral = process.send !== undefined
 
-/** Starts the processes; `print` gets a text about every log-out. Rejects when one of them does not start. */
+/** Starts the processes; `print` gets a text about every logout. Rejects if one of them does not start. */
 export async function startProcesses(
   options: StartOptions,
   print: (text: string) => void,
@@ -65,7 +65,7 @@ export async function startProcesses(
   }
 
   try {
-    // The first one alone: it creates tables and files, and if the store cannot be used, one line says so.
+    // Start the first one alone: it creates tables and files, and an unusable store is reported once.
     const first = await start(1)
     const others = Array.from({ length: options.processes - 1 }, (_, at) => start(at + 2))
     const urls = [first, ...(await Promise.all(others))]
@@ -107,7 +107,7 @@ interface Arrivals {
 // Milliseconds. A process that has not reported by then is paused, or cannot read the store.
 const REPORT_LIMIT = 5000
 
-/** Collects reports, and prints a text about a log-out once all processes that run have reported it. */
+/** Collects reports, and prints a text about a logout once all running processes have reported it. */
 function createTiming(running: () => readonly number[], print: (text: string) => void) {
   const arrivals = new Map<string, Arrivals>()
 
@@ -139,7 +139,7 @@ function createTiming(running: () => readonly number[], print: (text: string) =>
       else {
         for (const id of report.ids) {
           const { refusesAt } = find(id)
-          // The one that revokes reads its own revocation later once more.
+          // The revoking process later reads its own revocation again.
           if (!refusesAt.has(number)) refusesAt.set(number, report.at)
         }
       }
@@ -163,7 +163,7 @@ function describeArrivals(
         ? `  process ${number} has not reported within ${REPORT_LIMIT} ms`
         : `  process ${number} refuses after ${after(moment)}`
     })
-  return [`Log-out at process ${by}, acknowledged by the store after ${after(at)}:`, ...others].join('\n')
+  return [`Logout at process ${by}, acknowledged by the store after ${after(at)}:`, ...others].join('\n')
 }
 
 // The same clock in all processes of a machine.

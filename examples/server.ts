@@ -25,8 +25,8 @@ interface Runtimes {
 }
 
 /**
- * Serves a function from `Request` to `Response`, by the server of Bun or of Deno where it runs there: frameworks expect
- * the `Request` of their runtime, and Elysia in Bun fails with that of another server.
+ * Serves a function from `Request` to `Response`. In Bun and Deno, it uses their own server: frameworks expect the runtime's
+ * own `Request`, and Elysia in Bun fails with any other.
  */
 export async function serveFetch(fetch: FetchHandler, port: number): Promise<RunningServer> {
   const { Bun, Deno } = globalThis as Runtimes

@@ -1,6 +1,6 @@
 import type { RevocationStore } from 'tokenlib'
 
-/** A store that can be stopped: until it is started again, this process gets no answer from it. */
+/** A store that you can stop: until it is started again, this process gets no answer from it. */
 export interface StoreSwitch {
   readonly store: RevocationStore
   readonly isStopped: () => boolean
@@ -50,5 +50,5 @@ export function createStoreSwitch(given: RevocationStore): StoreSwitch {
 
 type Call = (...args: unknown[]) => Promise<unknown>
 
-// `isRevokedNow` and `readVersion` answer at once, and are left out: every check is a call that can be refused.
+// Leaves out the synchronous `isRevokedNow` and `readVersion`, so that every check is a call that can be refused.
 const UNGUARDED = ['isRevokedNow', 'readVersion', 'sessions', 'watch', 'replica', 'close']

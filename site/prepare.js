@@ -1,4 +1,4 @@
-// Gathers the pages of the site in build/site-source: those of docs/ as they are, and the generated ones.
+// Gathers the pages of the site in build/site-source: docs/ unchanged, and the generated pages.
 import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,6 +14,8 @@ const site = fileURLToPath(new URL('.', import.meta.url))
 export async function prepare() {
   rmSync(SOURCE_FOLDER, { recursive: true, force: true })
   cpSync(join(site, 'public'), join(SOURCE_FOLDER, 'public'), { recursive: true })
+  // The picture of the landing page is not a part of its text.
+  copy('docs/images/example-dark.png', 'public/images/example-dark.png')
   for (const [from, to] of listSources()) copy(from, to)
   for (const [from, to] of Object.entries(CHARTS)) {
     const { light, dark } = splitChart(readFileSync(join(ROOT, from), 'utf8'))
@@ -39,7 +41,7 @@ export function watchDocs() {
   })
 }
 
-// The code on it is that of README.md, which the tests run.
+// Uses the code of README.md, which the tests run.
 function createLandingPage() {
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
   const [code] = /^```ts\n[^]*?^```$/m.exec(readme) ?? []

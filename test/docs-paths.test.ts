@@ -17,13 +17,7 @@ const documents = [
 ]
 
 // Others speak of scripts of a reader's own project.
-const NAMING_SCRIPTS = [
-  'README.md',
-  'SECURITY.md',
-  'CONTRIBUTING.md',
-  'docs/testing.md',
-  'docs/runtimes.md',
-]
+const NAMING_SCRIPTS = ['README.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/testing.md', 'docs/runtimes.md']
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
 
@@ -72,7 +66,9 @@ test('every path of docs/decisions/specification-map.md is one of the core or of
   const paths = /`([a-z-]+\/[^`\s]*|[a-z-]+\.ts)`/g
   expect(read('docs/decisions/specification-map.md').match(paths)?.length).toBeGreaterThan(50)
   expect(
-    listMissing(paths, (path) => places.some((place) => exists(`${place}${path}`)), ['docs/decisions/specification-map.md']),
+    listMissing(paths, (path) => places.some((place) => exists(`${place}${path}`)), [
+      'docs/decisions/specification-map.md',
+    ]),
   ).toEqual([])
 })
 

@@ -1,2 +1,2 @@
-// The example application serves the client as one file beside the page.
+// The example application serves the client as one file next to the page.
 export * from '@tokenlib/client'

@@ -12,7 +12,7 @@ const client = createTokenClient()
 
 /** @type {Session | null} */
 let session = null
-// Until the server has answered, nobody is logged out.
+// Until the server has answered, don't treat anyone as logged out.
 let isKnown = false
 // By the clock of this machine, from the seconds that the server has named.
 let accessEndsAt = Infinity
@@ -59,8 +59,8 @@ onClick('greet', 'request', async () => {
   const body = /** @type {{ message?: unknown, code?: unknown }} */ (await response.json())
   addEvent(`GET ${response.status}`, `/app/api/greeting: ${String(body.message)}`)
 })
-onClick('logout', 'log-out', () => client.logOut())
-onClick('logout-everywhere', 'log-out everywhere', () => client.logOutEverywhere())
+onClick('logout', 'logout', () => client.logOut())
+onClick('logout-everywhere', 'logout everywhere', () => client.logOutEverywhere())
 onClick('end-others', 'ending sessions', async () => {
   addEvent('ended', count(await client.endOtherSessions(), 'other session'))
   await poll()
@@ -94,7 +94,7 @@ for (;;) {
 /** Asks who is logged in, until there is an answer. */
 async function findSession() {
   const found = await client.start()
-  // Meanwhile another tab may have told it.
+  // Another tab may have reported it first.
   if (isKnown) return
   if (failed > 0) addEvent('session', `answered, after ${count(failed, 'failed request')}`)
   failed = 0
@@ -174,7 +174,7 @@ function release() {
   if (hadFocus) find('password').focus()
 }
 
-/** From now on it is known who is logged in. */
+/** Records that it is known who is logged in. */
 function settle() {
   if (!isKnown) showNotice('')
   isKnown = true

@@ -15,7 +15,7 @@ const base = isBuild ? BASE_PLACEHOLDER : '/'
 
 export default defineConfig({
   title: 'tokenlib',
-  description: 'JWT access and refresh tokens for TypeScript servers, with log-out that works.',
+  description: 'JWT access and refresh tokens for TypeScript servers, with a logout that works.',
   lang: 'en',
   base,
   srcDir: '../build/site-source',

@@ -1,5 +1,5 @@
-// A chart follows the colours of the system. On the site it follows those of the page: one picture for each, of which the
-// style sheet shows one.
+// A chart follows the colours of the system. On the site it follows the colours of the page: one picture per colour scheme,
+// and the style sheet shows one of them.
 const DARK = /@media \(prefers-color-scheme: dark\) \{([^]*?)\n {2}\}/
 
 /** Splits a chart into a light and a dark version. */

@@ -1,8 +1,8 @@
 // Runs before a page is shown. This file is at the top of the site, which may be served at any path.
 globalThis.SITE_BASE = new URL('.', document.currentScript.src).pathname
 
-// Links are relative until the application takes over: it changes the address without loading a page, and a relative
-// link, that of the icon included, would then lead somewhere else.
+// Links are relative until the application takes over. It changes the address without loading a page, so relative links,
+// including the icon, would then lead somewhere else.
 document.addEventListener('readystatechange', () => {
   if (document.readyState !== 'interactive') return
   for (const link of document.querySelectorAll('a[href], link[rel=icon]')) {

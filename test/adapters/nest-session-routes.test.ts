@@ -6,7 +6,7 @@ import { WHOLE_CONTRACT } from '../stores/contract-parts.js'
 import { FRAMEWORK_CONTRACT } from './session-routes-parts.js'
 
 // A body parser answers for what it cannot parse, and Fastify for what it has no parser for.
-const BODIES = 'bodies that are no credentials are refused'
+const BODIES = 'bodies without credentials are rejected'
 const MEDIA_TYPES = 'no page of another origin can log its visitor in'
 
 // The whole contract once.

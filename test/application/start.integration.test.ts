@@ -55,7 +55,7 @@ test('npm start prints the address of its page first, and says so if there is no
     const [, , address = ''] = app.heard.output.trim().split('\n')
     expect(address.trim()).toBe(`${app.url}/app`)
     expect((await fetch(address.trim())).status).toBe(200)
-    expect(other.heard.output.trim()).toMatch(/^There is no page to open: .*--store callback/)
+    expect(other.heard.output.trim()).toMatch(/^No page to open: .*--store callback/)
     expect((await fetch(`${other.url}/app`)).status).toBe(404)
   } finally {
     await app.close()
@@ -274,7 +274,7 @@ describe('with --processes', () => {
       const headers = { authorization: `Bearer ${token}` }
       expect((await fetch(`${second}/logout`, { method: 'DELETE', headers })).status).toBe(200)
       const report =
-        /^Log-out at process 2, acknowledged by the store after [\d.]+ ms:\n {2}process 1 refuses after [\d.]+ ms\n {2}process 3 refuses after [\d.]+ ms$/m
+        /^Logout at process 2, acknowledged by the store after [\d.]+ ms:\n {2}process 1 refuses after [\d.]+ ms\n {2}process 3 refuses after [\d.]+ ms$/m
       await vi.waitFor(() => expect(app.heard.output).toMatch(report), PATIENT)
       for (const url of urls) expect(await getMe(url, token)).toBe(401)
 

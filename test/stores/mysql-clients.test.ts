@@ -1,9 +1,10 @@
 import mariadb from 'mariadb'
 import mysql from 'mysql2'
+import mysqlPromise from 'mysql2/promise'
 import { expect, test } from 'vitest'
 import { createMysqlStore } from 'tokenlib/mysql'
 import { CLIENT_CONTRACT } from './contract-parts.js'
-import { type Connection, describeMysql } from './mysql-contract.js'
+import { asMysql, type Connection, describeMysql } from './mysql-contract.js'
 
 const parse = (url: string) => {
   const { hostname: host, port, username: user, pathname } = new URL(url)
@@ -26,7 +27,7 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
       foundRows: false,
       prepareCacheLength: 0,
       pipelining: false,
-      typeCast: (_, next) => String(next()),
+      typeCast: (field) => field.string(),
     })
     return { client, end: () => client.end() }
   },
@@ -41,10 +42,15 @@ const CLIENTS: Record<string, (url: string) => Connection> = {
       flags: ['-FOUND_ROWS'],
       charset: 'latin1',
       timezone: '+09:00',
-      typeCast: (_, next) => String(next()),
+      typeCast: (field) => field.string(),
     })
     return { client, end: () => client.promise().end() }
   },
+}
+
+CLIENTS['a Pool of mysql2, without what only MariaDB knows'] = (url) => {
+  const pool = mysqlPromise.createPool(url)
+  return { client: asMysql(pool), end: () => pool.end() }
 }
 
 for (const [name, connect] of Object.entries(CLIENTS)) describeMysql(name, connect, CLIENT_CONTRACT)

@@ -2,6 +2,7 @@ import mysql from 'mysql2/promise'
 import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createMysqlStore, type MysqlPool, type MysqlStore } from 'tokenlib/mysql'
 import { describeWithMysql } from '../helpers/servers/describe-with-servers.js'
+import { asMysql } from './mysql-contract.js'
 import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 
 const HOUR = 3_600_000
@@ -26,10 +27,10 @@ describeWithMysql('connections that others of the application have used', (url) 
     await store.prepare(NEEDS)
   })
   // A pool of one connection, and a store that is prepared before anybody has used it otherwise.
-  const openOne = async () => {
+  const openOne = async (adapt = (one: mysql.Pool): MysqlPool => one) => {
     const one = mysql.createPool({ uri: url, connectionLimit: 1 })
     onTestFinished(() => one.end())
-    const opened = createMysqlStore(one, { namespace })
+    const opened = createMysqlStore(adapt(one), { namespace })
     await opened.prepare(NEEDS)
     return { one, opened }
   }
@@ -43,23 +44,29 @@ describeWithMysql('connections that others of the application have used', (url) 
     return { user: 'ada', nonce, expiresAt: now + HOUR, until: now + HOUR, ip: null, userAgent: null }
   }
 
-  test('a transaction that was left behind hides no revocation, and is not committed', async () => {
-    const { one, opened } = await openOne()
-    await pool.query('create table if not exists of_the_application (id int primary key)')
-    for (const [id, call] of [
-      () => opened.lookup([token('a')]),
-      () => opened.revoke([token('b')]),
-      () => opened.spend!('s', 1000),
-    ].entries()) {
-      await one.query('start transaction')
-      await one.query('select * from tokenlib_revocations')
-      await one.query(`insert into of_the_application values (${id})`)
-      await store.revoke([token('a')])
-      await call()
-      expect(await opened.lookup([token('a')])).toEqual([FOREVER])
-    }
-    expect((await pool.query('select * from of_the_application'))[0]).toEqual([])
-  })
+  test.each([
+    ['MariaDB', (one: mysql.Pool): MysqlPool => one],
+    ['MySQL', asMysql],
+  ])(
+    'a transaction that was left behind on %s hides no revocation, and is not committed',
+    async (_, adapt) => {
+      const { one, opened } = await openOne(adapt)
+      await pool.query('create table if not exists of_the_application (id int primary key)')
+      for (const [id, call] of [
+        () => opened.lookup([token('a')]),
+        () => opened.revoke([token('b')]),
+        () => opened.spend!('s', 1000),
+      ].entries()) {
+        await one.query('start transaction')
+        await one.query('select * from tokenlib_revocations')
+        await one.query(`insert into of_the_application values (${id})`)
+        await store.revoke([token('a')])
+        await call()
+        expect(await opened.lookup([token('a')])).toEqual([FOREVER])
+      }
+      expect((await pool.query('select * from of_the_application'))[0]).toEqual([])
+    },
+  )
 
   test('what was set for a session makes no difference', async () => {
     const { one, opened } = await openOne()
@@ -179,7 +186,7 @@ describeWithMysql('connections that others of the application have used', (url) 
         return {
           query: (text) => connection.query(text),
           async execute(statement, values) {
-            if (!isDue || /^select/.test(statement.sql)) return connection.execute(statement, values)
+            if (!isDue || statement.sql.startsWith('select')) return connection.execute(statement, values)
             isDue = false
             throw Object.assign(new Error('Deadlock found'), { errno: 1213 })
           },

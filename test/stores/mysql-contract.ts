@@ -1,6 +1,6 @@
 import mysql from 'mysql2/promise'
 import { afterAll, beforeAll } from 'vitest'
-import { createMysqlStore, type MysqlClient } from 'tokenlib/mysql'
+import { createMysqlStore, type MysqlClient, type MysqlPool } from 'tokenlib/mysql'
 import { storeContract } from '@tokenlib/contracts'
 import { describeWithMysql } from '../helpers/servers/describe-with-servers.js'
 import { WHOLE_CONTRACT } from './contract-parts.js'
@@ -56,4 +56,25 @@ export function describeMysql(
       runner,
     )
   })
+}
+
+/** A pool whose server says that it is MySQL, so that the store asks it for nothing that only MariaDB knows. */
+export function asMysql(pool: mysql.Pool): MysqlPool {
+  return {
+    async getConnection() {
+      const connection = await pool.getConnection()
+      return {
+        query: (text) => connection.query(text),
+        async execute(statement, values) {
+          if (statement.sql.includes('in_transaction')) throw new Error('MySQL does not know in_transaction')
+          const [rows, fields] = await connection.execute(statement, values)
+          if (!statement.sql.startsWith('show variables')) return [rows, fields]
+          const settings = rows as unknown as readonly (readonly [string, string])[]
+          return [settings.map(([name, value]) => [name, name === 'version' ? '8.0.40' : value]), fields]
+        },
+        release: () => connection.release(),
+        destroy: () => connection.destroy(),
+      }
+    },
+  }
 }

@@ -106,8 +106,12 @@ describeWithOwnServer('mysql', 'a replica of a MariaDB', () => {
     const store = await open({ getConnection: () => now.getConnection() }, warnings)
     const reader = await open({ getConnection: () => now.getConnection() })
     const { sid } = await store.sessions!.open({
-      ...{ user: 'ada', nonce: 'A'.repeat(14), expiresAt: FOREVER, until: FOREVER },
-      ...{ ip: null, userAgent: null },
+      user: 'ada',
+      nonce: 'A'.repeat(14),
+      expiresAt: FOREVER,
+      until: FOREVER,
+      ip: null,
+      userAgent: null,
     })
     const { position: early } = await store.revoke([token('a')])
     const hasAll = async () => {

@@ -163,7 +163,7 @@ describeWithOwnServer('redis', 'A Redis store on a server with the restrictions 
   }
 })
 
-const WATCHES = 'whoever watches is called after a revocation, until it stops'
+const WATCHES = 'a watcher is called after a revocation, until it stops'
 
 describeWithRedis('A Redis store over HTTP', (url) => {
   describeRedis('REST', () => connectByHttp(url), {

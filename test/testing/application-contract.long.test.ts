@@ -126,8 +126,8 @@ describe('the contract fails for an application', () => {
     }))
     await expect(failures(broken)).resolves.toEqual(
       inBoth([
-        'logout ends the refresh token of the same log-in',
-        'a refreshed log-in works, and its logout ends the new pair',
+        'logout ends the refresh token of the same login',
+        'a refreshed login works, and its logout ends the new pair',
       ]),
     )
   })
@@ -141,7 +141,7 @@ describe('the contract fails for an application', () => {
       },
     }))
     await expect(failures(broken)).resolves.toEqual(
-      inBoth(['a refreshed log-in works, and its logout ends the new pair']),
+      inBoth(['a refreshed login works, and its logout ends the new pair']),
     )
   })
 
@@ -202,7 +202,7 @@ test('every application that was started is closed', async () => {
   expect([started, closed]).toEqual([3, 3])
 })
 
-test('a log-in, a token or a log-out that fails is an error of its own, not a request without a token', async () => {
+test('a login, a token or a logout that fails is an error of its own, not a request without a token', async () => {
   const application = createApplication()
   const unavailable = () => Promise.reject(new RevocationUnavailableError(new Error('The store is down')))
   const broken = { ...application, login: unavailable, logout: unavailable }

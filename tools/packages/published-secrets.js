@@ -1,4 +1,4 @@
-// Makes packages/tokenlib/src/tokens/published-secrets.ts anew from the published list: node tools/packages/published-secrets.js
+// Regenerates packages/tokenlib/src/tokens/published-secrets.ts from the published list: node tools/packages/published-secrets.js
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { root } from '../shared/root.js'
@@ -31,8 +31,8 @@ const text = bytes
 
 writeFileSync(
   `${root}packages/tokenlib/src/tokens/published-secrets.ts`,
-  `// Made by tools/packages/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io: those of
-// ${LEAST_BYTES} bytes and more.
+  `// Made by tools/packages/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io. Has all
+// secrets of ${LEAST_BYTES} bytes and more.
 
 /** How many bytes of its SHA-256 digest each secret is known by. */
 export const FINGERPRINT_BYTES = ${FINGERPRINT_BYTES}

@@ -36,7 +36,7 @@ export function createModel(rate) {
   // The ends of rows and entries that a store may still have.
   const rowsUntil = []
   const entriesUntil = []
-  // Users of a log-in or a refresh that is under way: whether a revocation comes before or after it is not known.
+  // Users with a pending login or refresh: whether a revocation comes before or after it is not known.
   const busyUsers = new Map()
   let logins = 0
 
@@ -55,7 +55,7 @@ export function createModel(rate) {
 
   return {
     isFull: () => active.length >= target,
-    /** The user of the next log-in: one who was revoked and must be let in again, or a new one, twice. */
+    /** The user of the next login: one who was revoked and must be let in again, or a new one, twice. */
     nextUser: () => usersToReturn.shift() ?? `user-${Math.floor(logins++ / 2)}`,
     begin: (uid) => void busyUsers.set(uid, (busyUsers.get(uid) ?? 0) + 1),
     finish(uid) {

@@ -1,7 +1,7 @@
 import { readExpectation } from './model.js'
 
 // Each operation sends requests and checks the answers. `share` is out of all requests; what cannot be done yet is
-// replaced by a log-in. `userOf` names the user who must not be revoked meanwhile.
+// replaced by a login. `userOf` names the user who must not be revoked during that time.
 
 const bearer = (token) => ({ authorization: `Bearer ${token}` })
 

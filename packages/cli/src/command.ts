@@ -3,7 +3,7 @@ import { CommandError, EXIT } from './exit.js'
 import { safeLines, type SafeText } from './safe-text.js'
 import type { Terminal } from './terminal.js'
 
-/** One option of a command; `value` is how the help calls what an option of type `string` takes. */
+/** One option of a command; `value` names the value of a `string` option in the help. */
 export interface CommandOption {
   readonly type: 'string' | 'boolean'
   readonly short?: string
@@ -22,7 +22,7 @@ export interface Command {
   readonly summary: string
   /** What follows `tokenlib`, for example `sessions <user> [options]`. */
   readonly usage: string
-  /** Beside `COMMON_OPTIONS`, which every command has. */
+  /** Options in addition to `COMMON_OPTIONS`. */
   readonly options: CommandOptions
   /** More lines of its help: what it does, and examples. Begins with a line end. */
   readonly details?: SafeText
@@ -30,7 +30,7 @@ export interface Command {
   run(call: CommandCall): Promise<number>
 }
 
-/** What a command is called with. */
+/** The arguments and surroundings of a command. */
 export interface CommandCall {
   readonly positionals: readonly string[]
   readonly values: Readonly<Record<string, string | boolean | undefined>>
@@ -75,7 +75,7 @@ export const STORE_OPTIONS: CommandOptions = {
   },
 }
 
-/** The text of an option, or `null` where it was not given. */
+/** The text of an option, or `null` if it was not given. */
 export function readText(call: CommandCall, name: string): string | null {
   const value = call.values[name]
   return typeof value === 'string' ? value : null
@@ -83,7 +83,7 @@ export function readText(call: CommandCall, name: string): string | null {
 
 /** Prints one JSON document; it parses to the same value. */
 export function writeJson(terminal: Terminal, document: unknown): void {
-  // Line ends are those of the indentation: within texts, JSON has escaped them.
+  // Every line end comes from the indentation: JSON escapes line ends in strings.
   terminal.write(safeLines(JSON.stringify(document, null, 2).split('\n')))
 }
 
@@ -149,7 +149,7 @@ export async function readTokenArgument(call: CommandCall): Promise<string> {
   assertArguments(call, [TOKEN_ARGUMENT])
   const [argument = ''] = call.positionals
   const text = argument === '-' ? await call.terminal.readInput() : argument
-  // As it is copied from a request.
+  // People copy it from a request.
   const token = text.trim().replace(/^(?:authorization: *)?bearer +/i, '')
   if (token === '') {
     throw new CommandError(

@@ -40,11 +40,11 @@ export interface InspectRules {
   readonly issuers: readonly string[]
   readonly audience: readonly string[]
   readonly requiredClaims: readonly string[]
-  /** `null` where no keys are configured. */
+  /** `null` if no keys are configured. */
   readonly keys: ManagerInspection['keys'] | null
 }
 
-/** The rules of the configuration in the environment, or the defaults where there is none or an invalid one. */
+/** The rules of the configuration in the environment, or the defaults if it is missing or invalid. */
 export function readInspectRules(env: Environment): InspectRules {
   const isSet = CONFIG_NAMES.some((name) => env[name] !== undefined)
   try {
@@ -73,7 +73,7 @@ function toRules(config: TokenConfig): InspectRules {
   }
 }
 
-// The other fields are left out: the application may complete them in code, and a token is compared with the keys all the same.
+// Ignores the other fields: the application may complete them in code, and the keys are enough to compare a token.
 function readKeys(config: TokenConfig): ManagerInspection['keys'] {
   const fields = [...KEY_FIELDS, ...KEY_RULES].map((name) => [name, config[name]])
   const keysOnly = new TokenConfig(Object.fromEntries(fields) as TokenConfigOptions)

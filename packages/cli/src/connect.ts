@@ -32,7 +32,7 @@ export function parseTimeout(call: CommandCall): number {
   throw new CommandError("--timeout must be a duration of at most one hour: '5s', '500ms'", EXIT.usage)
 }
 
-/** How the options of a command say that a store is opened. */
+/** How a command's options configure the store to open. */
 export function readOpenOptions(call: CommandCall): OpenStoreOptions {
   return {
     namespace: readText(call, 'namespace') ?? call.env['TOKENLIB_NAMESPACE'] ?? null,

@@ -1,7 +1,7 @@
 import { hasNestedDuplicates, isJsonObject, isWithinJsonLimits } from 'tokenlib/kit'
 import { CommandError, EXIT } from './exit.js'
 
-/** What a token says, and how it is spelled; nothing of it is verified. */
+/** The contents and spelling of a token, unverified. */
 export interface UnverifiedToken {
   readonly header: Readonly<Record<string, unknown>>
   /** The CSRF value is hidden. */
@@ -18,8 +18,8 @@ export interface UnverifiedToken {
 const PARTS = ['header', 'claims', 'signature'] as const
 
 /**
- * Reads a token more tolerantly than a verifier does, to show what is wrong with it; `CommandError` for what is none.
- * No message has a part of the text.
+ * Reads a token more tolerantly than a verifier does, to show what is wrong with it; throws `CommandError` if the text is
+ * not a token. No message has a part of the text.
  */
 export function decodeUnverified(token: string): UnverifiedToken {
   const segments = token.split('.', 6)

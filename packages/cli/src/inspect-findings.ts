@@ -18,9 +18,9 @@ import { toIsoTime, toRelative, toWords } from './words.js'
 export interface Finding {
   /** A short name for programs. */
   readonly rule: string
-  /** Without values of the token, which anybody may have written. */
+  /** Without values of the token, which anyone may have written. */
   readonly message: string
-  /** Whether a verifier refuses the token for it. */
+  /** Whether a verifier rejects the token because of it. */
   readonly isObjection: boolean
 }
 
@@ -72,7 +72,9 @@ function listHeader({ header, isSigned }: UnverifiedToken, { keys }: InspectRule
   const { alg, kid, typ } = header
   if (typeof alg !== 'string') found.push(objection('no-algorithm', 'its header has no "alg"'))
   else if (alg.toLowerCase() === 'none') {
-    found.push(objection('algorithm-none', '"alg" is none: it is not signed, and anybody can write it'))
+    found.push(
+      objection('algorithm-none', '"alg" is "none": the token is not signed, so anyone can forge it'),
+    )
   } else if (!Object.hasOwn(ALGORITHMS, alg)) {
     found.push(objection('unknown-algorithm', '"alg" is unknown, or too weak to be supported'))
   } else if (keys !== null && !keys.some(({ algorithm }) => algorithm === alg)) {

@@ -61,7 +61,7 @@ export const keygen: Command = {
       type: 'string',
       value: 'path',
       description:
-        'write the private key to a file with mode 0600, the public one beside it; never overwrites',
+        'write the private key to a file with mode 0600, and the public key next to it; never overwrites',
     },
   },
   details: safe`
@@ -77,7 +77,7 @@ With --out keys/signing.pem the public key is written to keys/signing.pub.pem. W
     const keys = generateKeys(call, format)
     const files = writeFiles(readText(call, 'out'), format, keys)
     if (values['json'] === true) {
-      // What is in a file of its own is not printed as well.
+      // Keys that are written to files are not printed.
       const { private: secret, ...shown } = keys
       writeJson(terminal, files.length > 0 ? { ...shown, files } : { ...shown, private: secret })
       return EXIT.ok
@@ -112,7 +112,7 @@ function generateKeys(call: CommandCall, format: (typeof FORMATS)[number]): Gene
   const pair = generate(algorithm, parseNumber(call, 'bits', 2048, 8192))
   const privatePem = String(pair.privateKey.export({ format: 'pem', type: 'pkcs8' }))
   const publicPem = String(pair.publicKey.export({ format: 'pem', type: 'spki' }))
-  // Not the objects that were generated: in Node 20, to export such a one as a JWK can wait for ever.
+  // Reimport the keys: in Node 20, exporting generated key objects as JWK can hang.
   const publicKey = createPublicKey(publicPem)
   const kid = given ?? deriveKid(publicKey)
   const members = { kid, alg: algorithm, use: 'sig' }
@@ -140,7 +140,7 @@ function toText(format: (typeof FORMATS)[number], keys: GeneratedKeys): string {
   if (format === 'jwk') {
     return `${JSON.stringify({ private: keys.private.jwk, public: keys.public.jwk }, null, 2)}\n`
   }
-  // As JWKs, which have the kid. Their JSON has no single quotes but those of a kid, which is checked.
+  // As JWKs, which include the kid. Only a kid could put a single quote into the JSON, and kids are checked.
   return `JWT_ALGORITHM=${keys.algorithm}
 JWT_PRIVATE_KEY='${JSON.stringify(keys.private.jwk)}'
 JWT_PUBLIC_KEY='${JSON.stringify(keys.public.jwk)}'
@@ -170,7 +170,7 @@ function writeFiles(
   try {
     writeNew(beside, toFile(keys.public), 0o644)
   } catch (error) {
-    // Half of a pair is of no use, and would be in the way of the next attempt.
+    // Half of a pair is useless, and would block the next attempt.
     rmSync(out)
     throw error
   }

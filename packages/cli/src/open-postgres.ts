@@ -69,7 +69,7 @@ export function toPostgresProbe(
   return { query, inspection: inspectPostgres(client, options) }
 }
 
-// The command line wraps what a client rejects with; an answer of the server is not about the connection.
+// The command line wraps client errors as connection failures; an error reply from the server is not one.
 function unwrap(error: unknown): never {
   throw error instanceof CommandError && isAnswer(error.cause) ? (error.cause as Error) : error
 }
@@ -94,7 +94,7 @@ function connectWith(driver: Driver, url: string, timeoutMs: number): Connection
 function withPg({ exports }: Driver, url: string, timeoutMs: number): Connection {
   const Pool = exports['Pool'] as new (options: object) => PgPool
   const pool = new Pool({ connectionString: url, connectionTimeoutMillis: timeoutMs, max: 2 })
-  // An idle connection that breaks; the next call says so.
+  // An idle connection broke; the next call will report it.
   pool.on('error', () => undefined)
   return {
     client: pool,

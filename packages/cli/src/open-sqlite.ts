@@ -7,7 +7,7 @@ interface DatabaseSync extends SqliteDatabase {
   close(): void
 }
 
-/** Opens a store in a SQLite file that exists, with `node:sqlite` or `@photostructure/sqlite`. */
+/** Opens a store in an existing SQLite file, with `node:sqlite` or `@photostructure/sqlite`. */
 export async function openSqlite(url: string, options: OpenStoreOptions): Promise<OpenedStore> {
   const path = url.replace(/^sqlite:(?:\/\/)?/, '')
   // SQLite would create a new file for a misspelled path, and nothing would be revoked in the real one.

@@ -14,7 +14,7 @@ const OPENERS: Readonly<Record<string, (url: string, options: OpenStoreOptions) 
   'sqlite:': openSqlite,
 }
 
-/** Opens the store at an address; `CommandError` where it is wrong, unavailable, or has no driver installed. */
+/** Opens the store at an address; `CommandError` if it is wrong, unavailable, or lacks a driver. */
 export async function openStore(url: string, options: OpenStoreOptions): Promise<OpenedStore> {
   const open = OPENERS[/^[a-z]+:/.exec(url)?.[0] ?? '']
   if (open === undefined) {

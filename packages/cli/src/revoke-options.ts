@@ -46,7 +46,7 @@ export function parseIssuer(kind: TargetKind, call: CommandCall): string | null 
   if (issuer !== 'own') return issuer
   if (kind !== 'all') return null
   throw new CommandError(
-    'revoke all cannot be limited to the tokens of the application itself: without --issuer it revokes those of every issuer',
+    'revoke all cannot be limited to the tokens of the application itself: without --issuer it revokes the tokens of every issuer',
     EXIT.usage,
   )
 }
@@ -76,13 +76,13 @@ export function parseExpiry(call: CommandCall): number | null {
       EXIT.usage,
     )
   }
-  // The store would drop the revocation at once.
+  // The store would drop the revocation immediately.
   if (seconds * 1000 > systemClock()) return seconds
   throw new CommandError('--expires is in the past: check the exp of the token, or pass never', EXIT.usage)
 }
 
-// Fewer digits are a year or a mistake.
+// Fewer digits would be a year or a mistake.
 const EPOCH_SECONDS = /^\d{10,15}$/
 
-// Without a zone, the time would be that of the machine which runs the command.
+// Without a zone, the meaning would depend on the machine that runs the command.
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)$/

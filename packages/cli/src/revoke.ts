@@ -78,7 +78,7 @@ class Declined extends Error {}
 function assertUsage(kind: TargetKind, call: CommandCall): void {
   assertRevokeOptions(kind, call)
   if (call.values['yes'] === true || call.terminal.isInteractive) return
-  throw new CommandError('There is no terminal to ask for a confirmation: add --yes', EXIT.usage)
+  throw new CommandError('Cannot ask for confirmation without a terminal: add --yes', EXIT.usage)
 }
 
 function parseKind(given: string | undefined): TargetKind {
@@ -137,7 +137,7 @@ async function carryOut(
     terminal.warn(safe`The store has not acknowledged the revocation: run the command again until it does\n`)
     throw error
   })
-  // Reads what the store holds now, not what it was told.
+  // Reads the store again instead of trusting the write.
   const [notBefore] = await opened.store.lookup([target.key])
   if (notBefore === undefined) {
     throw new CommandError(

@@ -134,6 +134,6 @@ function report(error: unknown, isJson: boolean, terminal: Terminal): number {
 function toExitCode(error: unknown): number {
   if (error instanceof CommandError) return error.exitCode
   if (isTokenError(error)) return isOutage(error) ? EXIT.unavailable : EXIT.no
-  // What a caller may not pass, such as a cursor that is none.
+  // An invalid argument, such as a malformed cursor.
   return isConfigurationError(error) || error instanceof TypeError ? EXIT.usage : EXIT.unavailable
 }

@@ -15,7 +15,7 @@ export class SafeText {
     this.#text = text
   }
 
-  /** Escapes every value of a template; its literal parts are those of this program. */
+  /** Escapes every value of a template; the literal parts come from this program. */
   static fromTemplate(literals: readonly string[], values: readonly SafeValue[]): SafeText {
     const escaped = values.map((value) =>
       value instanceof SafeText ? value.#text : toPrintable(String(value)),

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { CommandError, EXIT } from './exit.js'
 import { safe, SafeText, type TextFormat } from './safe-text.js'
 
-/** Everything that a command does to the outside, so that tests can run commands in their own process. */
+/** Everything that a command reads and writes, so that tests can run commands in their own process. */
 export interface Terminal {
   /** Whether stdin and stdout are a terminal, so that somebody can answer a question. */
   readonly isInteractive: boolean
@@ -18,7 +18,7 @@ export interface Terminal {
   confirm(question: SafeText): Promise<boolean>
 }
 
-// No token and no answer is larger. Whoever pipes a file in by mistake gets a message, not a full memory.
+// No token and no answer is larger. A large file piped in by mistake gets an error instead of filling the memory.
 const MAX_INPUT_LENGTH = 1_048_576
 
 /** The terminal of this process. */
@@ -29,7 +29,7 @@ export function createTerminal(
   const hasColours = wantsColours(env, stdout.isTTY)
   // Kept: `doctor --app` gives the application another stdout.
   const writeOut = stdout.write.bind(stdout)
-  // A reader that has left (`| head`) is no failure of the command, which goes on and ends with its own exit code.
+  // A reader that exits early (`| head`) is not a failure: the command continues and exits with its own code.
   for (const stream of [stdout, stderr]) stream.on('error', ignoreClosedPipe)
 
   return {
@@ -45,7 +45,7 @@ export function createTerminal(
       }
       return text
     },
-    // On stderr: stdout has nothing but the answer of the command.
+    // On stderr: stdout has only the output of the command.
     async confirm(question) {
       const lines = createInterface({ input: stdin, output: stderr })
       const interrupted = new AbortController()

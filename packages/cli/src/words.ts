@@ -56,7 +56,7 @@ export function toRelative(at: number, now: number): string {
   return seconds < 0 ? `${toWords(seconds)} ago` : `in ${toWords(seconds)}`
 }
 
-/** A moment in ISO 8601 without milliseconds, or the number itself where no calendar has it. */
+/** A moment in ISO 8601 without milliseconds, or the number itself if it is not a valid date. */
 export function toIsoTime(at: number): string {
   return Math.abs(at) > LAST_DATE ? String(at) : new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }
@@ -67,7 +67,7 @@ const LAST_DATE = 8.64e15
 // Controls, which terminals obey; what sets the direction of text or is not seen; halves of surrogate pairs.
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu
 
-/** A text from outside, safe to print on a terminal: in one line, without control characters. */
+/** Untrusted text, safe to print on a terminal: on one line, without control characters. */
 export function toPrintable(text: string): string {
   return text.replaceAll(UNPRINTABLE, toEscape)
 }

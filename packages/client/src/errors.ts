@@ -23,7 +23,7 @@ export class TokenClientError extends Error {
   declare readonly status?: number
   /** The seconds to wait before the next attempt, if the server named them. */
   declare readonly retryAfter?: number
-  /** The JSON of the answer, for an application that answers log-ins itself. */
+  /** The JSON of the answer, for an application that handles the login response itself. */
   declare readonly body?: unknown
 
   constructor(code: TokenClientErrorCode, action: string, answer?: object) {
@@ -44,7 +44,7 @@ export async function parseAnswer<Answer extends { readonly code?: unknown }>(
   return answer
 }
 
-/** The error for an answer that is no success; what fails on the side of the server is `UNAVAILABLE`. */
+/** The error for an unsuccessful response; a failure on the server's side is `UNAVAILABLE`. */
 function toClientError(
   action: string,
   response: Response,
@@ -59,12 +59,12 @@ function toClientError(
   })
 }
 
-/** The error of a call that failed, whatever it has thrown. */
+/** Turns whatever a failed call has thrown into a client error. */
 export function toUnavailable(action: string, cause: unknown): TokenClientError {
   return cause instanceof TokenClientError ? cause : new TokenClientError('UNAVAILABLE', action, { cause })
 }
 
-/** Whether the server says that there is no session. A 401 without a code is that of a proxy. */
+/** Whether the server reports that the session is over. A 401 without a code comes from a proxy. */
 export function isRefusal(error: unknown): boolean {
   const { status, code } = error as TokenClientError
   return status === 401 && !FINAL_CODE.test(code)

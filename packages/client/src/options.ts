@@ -7,7 +7,7 @@ export interface TokenClientOptions {
   readonly path?: string
   /** `cookies` by default in a browser, `bearer` elsewhere. */
   readonly transport?: 'cookies' | 'bearer'
-  /** Origins that get the CSRF value or the bearer token, beside that of the page and that of `path`. */
+  /** More origins that get the CSRF value or the bearer token, besides the page's own and the origin of `path`. */
   readonly origins?: readonly string[]
   /** `JWT_ACCESS_CSRF_COOKIE_NAME` of the server; empty if it sets none. Default `csrf_access_token`. */
   readonly csrfCookie?: string
@@ -23,7 +23,7 @@ export interface TokenClientOptions {
   readonly fetch?: FetchFunction
   /** Used instead of the global `WebSocket`. */
   readonly WebSocket?: SocketConstructor
-  /** Used instead of `Date.now`, and of the global timers if it has a `scheduler`; for tests. */
+  /** Replaces `Date.now`, and the global timers if it has a `scheduler`; for tests. */
   readonly clock?: ClientClock
 }
 

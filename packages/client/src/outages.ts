@@ -15,19 +15,19 @@ export function createDelay(failures: number): number {
   return Math.min(MAX_DELAY_MS, 500 * 2 ** failures) * Math.random()
 }
 
-/** How a request is sent that may be repeated. */
+/** How to send a request, and whether it may be repeated. */
 export interface Delivery extends Pick<ParsedOptions, 'clock' | 'fetch' | 'proof' | 'timers'> {
   /** Whether it does no harm if the server handles the request twice. */
   readonly isSafe: boolean
   /** Whether the body can be sent again. */
   readonly mayRepeat: boolean
-  /** The request with the credentials of this moment. */
+  /** Creates the request with the current credentials. */
   readonly authorize: (request: Request) => Request
-  /** Whether the request is still meant after a pause. */
+  /** Whether the request should still be sent after a pause. */
   readonly mayGoOn: () => boolean
 }
 
-/** Sends a request; again when a 503 says when, if it can do no harm twice. */
+/** Sends a request; repeats it after a 503 with `Retry-After`, if that is harmless. */
 export async function deliver(first: Request, delivery: Delivery): Promise<Response> {
   const { timers, fetch, proof, clock, isSafe, mayRepeat, authorize, mayGoOn } = delivery
   const send = (request: Request): Promise<Response> => {
@@ -45,7 +45,7 @@ export async function deliver(first: Request, delivery: Delivery): Promise<Respo
   }
 }
 
-/** Refreshes as long as that is needed, and again if another tab was first: its cookies are here by then. */
+/** Refreshes if still needed. If another tab refreshed first, tries again with its cookies. */
 export async function unlessSuperseded<Value>(
   timers: ClientTimers,
   refresh: () => Promise<Value>,
@@ -62,7 +62,7 @@ export async function unlessSuperseded<Value>(
   return null
 }
 
-/** Tells of each outage once: `start` gets that of a refresh too. A storage that fails is none. */
+/** Reports each outage once, although both `start` and a refresh may see it. Storage failures are not outages. */
 export function tellOnce(tell: (error: TokenClientError) => void): (error: TokenClientError) => void {
   let told: TokenClientError | undefined
   return (error) => {
@@ -70,7 +70,7 @@ export function tellOnce(tell: (error: TokenClientError) => void): (error: Token
   }
 }
 
-/** Asks until the server has answered; `tell` gets every failure. Rejects with the reason of `signal`. */
+/** Repeats `ask` until the server answers; `tell` gets every failure. Rejects with the reason of `signal`. */
 export async function untilAvailable<Value>(
   timers: ClientTimers,
   ask: () => Promise<Value>,

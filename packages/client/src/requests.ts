@@ -34,7 +34,7 @@ export function createRouteRequest(
   })
 }
 
-/** What a request proves its session with. */
+/** The credentials of a request. */
 export interface RequestCredentials {
   readonly token: string | undefined
   /** The scheme of a bound token; any other is `Bearer`. */
@@ -64,10 +64,10 @@ export function authorize(
  */
 function keepToOrigin(request: Request): Request {
   if (request.redirect !== 'follow') return request
-  // What is not named would be reset.
+  // A member left out here would be reset.
   const { referrer, referrerPolicy } = request
   const isOwn = new URL(request.url).origin === globals.location?.origin
-  // Only browsers compare origins for us, and only with that of the page.
+  // Only browsers compare origins for us, and only with the page's origin.
   const rule: RequestInit = isOwn ? { mode: 'same-origin' } : { redirect: 'manual' }
   return new Request(request, { referrer, referrerPolicy, ...rule })
 }

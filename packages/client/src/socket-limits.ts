@@ -11,5 +11,5 @@ export const OPEN = 1
 /** The socket is closed for good. */
 export const CLOSED = 3
 
-/** What a server closes with when the token is no longer good, and what a log-out closes with. */
+/** The close code for an invalid token, and for a logout. */
 export const UNAUTHORIZED = 4401

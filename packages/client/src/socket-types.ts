@@ -43,5 +43,5 @@ export interface Connection {
 /** A socket that can be changed. */
 export type OpenSocket = { -readonly [Name in keyof TokenSocket]: TokenSocket[Name] }
 
-/** Registers what is called when the session ends or another begins; returns a function that undoes it. */
+/** Calls a listener when the session ends or another begins. Returns an unsubscribe function. */
 export type OnEnd = (name: 'loggedIn' | 'loggedOut', listener: () => void) => () => void

@@ -7,10 +7,10 @@ import type { Connection, OnEnd, OpenSocket, TokenSocketData } from './socket-ty
 // is overloaded. With every other code, the server means what it says.
 const TRANSIENT = [UNAUTHORIZED, 1001, 1006, 1011, 1012, 1013]
 
-/** Connects a socket, and again until it is closed. Loaded with the first socket: many pages have none. */
+/** Keeps a socket connected until it is closed. Loaded with the first socket, because many pages have none. */
 export function keepConnected(
   socket: OpenSocket,
-  /** Creates a connection that offers these subprotocols, and those of the application. */
+  /** Creates a connection that offers these subprotocols and the application's own. */
   createConnection: (offered: readonly string[]) => object,
   /** Renews the access token if it has expired or was refused; resolves to what to offer, or `null` without a session. */
   prepare: (isRefused: boolean) => Promise<readonly string[] | null>,
@@ -51,7 +51,7 @@ export function keepConnected(
     try {
       offered = await prepare(isRefused)
     } catch {
-      // An outage, which is no refusal.
+      // An outage is not a refusal.
       if (socket.readyState !== CLOSED) connectLater(isRefused)
       return
     }

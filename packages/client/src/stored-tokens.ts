@@ -1,19 +1,19 @@
 import type { TokenClientError } from './errors.js'
 import type { TokenStorage } from './options.js'
 
-/** Sends a refresh token to a route; without one, that in memory or in a cookie. */
+/** Sends a refresh token to a route. Default: the token in memory or in a cookie. */
 export type SendToken<Answer> = (token?: string) => Promise<Answer>
 
-/** What a route may answer with. */
+/** A response that may have a new refresh token. */
 export interface TokenHolder {
   readonly refreshToken?: string
 }
 
-/** Knows the refresh token that comes next, and keeps it. */
+/** Keeps the current refresh token. */
 export interface TokenKeeper {
   /** Sends the newest refresh token, and keeps the next one before anybody uses it. */
   renew<Answer extends TokenHolder>(send: SendToken<Answer>): Promise<Answer>
-  /** Keeps the token of a login, or ends that session. */
+  /** Stores the refresh token of a login; ends the session if that fails. */
   enter(answer: TokenHolder, revoke: SendToken<unknown>): Promise<void>
   /** Forgets the token, and then ends its session. */
   leave(revoke: SendToken<unknown>): Promise<void>
@@ -21,7 +21,7 @@ export interface TokenKeeper {
   forget(): Promise<void>
 }
 
-/** What the client lends to this part. Imports would split what every page loads into more chunks. */
+/** Passed in by the client. Imports would split the code that every page loads into more chunks. */
 export interface ClientParts {
   /** The value of a promise, or a rejection when it takes too long. */
   readonly limit: <Value>(work: Promise<Value>) => Promise<Value>
@@ -31,8 +31,8 @@ export interface ClientParts {
 }
 
 /**
- * Refusals of a refresh after which a stored token is good for nothing. All others may come from a server with a wrong key
- * or clock, and a token that was deleted for them would be lost.
+ * Errors of a refresh after which the stored token is useless. Any other error may come from a server with a wrong key or
+ * clock, so the token is kept.
  */
 const ENDS_SESSION = /^(TOKEN_(MISSING|INVALID|EXPIRED|REVOKED)|REFRESH_TOKEN_REUSED|SUBJECT_NOT_FOUND)$/
 

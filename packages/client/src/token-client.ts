@@ -24,30 +24,30 @@ export function createTokenClient<Claims = Record<string, unknown>>(
   const [on, emit] = createListeners<TokenClientEvents<Claims>>()
   const keeper = createKeeper(storage, timers, (error) => emit('storageFailed', error))
 
-  // `null` after a log-out, when nothing is refreshed; `undefined` as long as the server was not asked.
+  // `null` after a logout, when nothing is refreshed; `undefined` until the server has been asked.
   let session: Session | null | undefined
   let accessToken: string | undefined
   let tokenType: string | undefined
   let refreshToken: string | undefined
-  // All tokens of a session have this value, and those of no other session.
+  // The CSRF value that all tokens of the session share; no other session has it.
   let sessionCsrf: string | null | undefined
   let expiresAt = 0
-  // Changes with every log-in and log-out: what started before belongs to another session.
+  // Changes with every login and logout: a call that started before belongs to another session.
   let epoch = 0
   // Changes with every refresh, here or in another tab.
   let refreshes = 0
   let refreshing: Promise<void> | null = null
-  // The log-in that is under way, and all calls that change the session.
+  // The pending login, and all pending calls that change the session.
   let entering: Promise<Session> | undefined
   let changing: Promise<unknown> | undefined
 
-  // What depends on the page is read when it is needed: a server that renders the page has none.
+  // Page globals are read lazily, because they are missing during server-side rendering.
   const toUrl = (address: string): URL => new URL(address, location?.href)
   const toRoute = (route: string): URL => toUrl(`${settings.path.replace(/\/$/, '')}/${route}`)
   const isAllowed = ({ origin }: URL): boolean =>
     [location?.origin, toRoute('').origin, ...settings.origins].includes(origin)
 
-  // `null` for no cookie, which is no session; `undefined` where nobody can tell.
+  // `null`: the cookie is missing, so the session is over. `undefined`: cookies cannot be read here.
   const readCsrf = (): string | null | undefined =>
     isBearer || !settings.csrfCookie ? undefined : settings.readCookie?.(settings.csrfCookie)
   const canRefresh = (): unknown =>
@@ -65,8 +65,8 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     emit(name, next)
   }
 
-  // The CSRF value stays: cookies of this session that come back late are not those of a new one. Those of a session that
-  // this tab did not know are no news: a page that reloads itself at `loggedOut` would never stop.
+  // Keep the CSRF value: late cookies of this session must not look like a new session. And don't emit `loggedOut` for a
+  // session that this tab did not know: a page that reloads itself at `loggedOut` would never stop.
   const end = (): void => {
     const known = session
     epoch++
@@ -76,7 +76,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     if (known !== undefined) emit('loggedOut', undefined)
   }
 
-  // Where this tab does not know the session, its CSRF value tells the others which one: they may have a new one by now.
+  // If this tab does not know the session, the CSRF value tells the other tabs which one ended: theirs may be newer.
   const endEverywhere = (csrf?: string | null, ended = session): void => {
     channel?.postMessage({ name: 'loggedOut', session: ended, csrf })
     end()
@@ -91,20 +91,20 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return next
   }
 
-  // Bearer tokens are in the memory of one tab: its session is not that of the others.
+  // Bearer tokens live in the memory of one tab, so each tab has its own session.
   const routes = !isBearer && location && toRoute('').href
   let channel = joinTabs<Claims>(routes, ({ name, session: other, csrf }) => {
     if (name === 'loggedOut') {
       const isOurs = other ? isKnown(other) : sessionCsrf === (csrf ?? sessionCsrf)
       if (session !== null && isOurs) end()
     } else if (other && (name === 'loggedIn' ? session?.id !== other.id : isKnown(other) && !accessToken)) {
-      // Where access tokens are in memory, each tab has its own: only a log-in concerns all of them.
+      // Each tab has its own access token in memory, so only a login concerns all of them.
       accessToken = undefined
       hold(other, name)
     }
   })
 
-  // Whether the cookies belong to another session than this tab knows; if there are none, the session is over.
+  // Whether the cookies belong to a session that this tab does not know. Without cookies, the session is over.
   const isReplaced = (): boolean => {
     const csrf = readCsrf()
     if (csrf === sessionCsrf) return false
@@ -116,7 +116,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return false
   }
 
-  // Sends a request with the token of this moment.
+  // Sends a request with the current token.
   const deliver = (
     first: Request,
     isSafe: boolean,
@@ -152,7 +152,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return keeper.forget()
   }
 
-  // The cookies of one answer must not overwrite those of a later call.
+  // The cookies of a response must not overwrite the cookies of a later call.
   const callAfter = <Value>(others: readonly unknown[], work: () => Promise<Value>): Promise<Value> => {
     const result = Promise.allSettled(others).then(work)
     changing = Promise.allSettled([changing, result])
@@ -166,12 +166,12 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const known = refreshes
     await changing
     const csrf = readCsrf()
-    // After a log-in, a step-up or a refresh of another tab the tokens are new, and after a log-out there are none.
+    // A login, step-up, logout or refresh, here or in another tab, makes this refresh unnecessary.
     const isNeeded = (): boolean => epoch === started && refreshes === known
     try {
       const renew = (token?: string) => call('POST', 'refresh', 'session', {}, token)
       const answer = await unlessSuperseded(timers, () => keeper.renew(renew), isNeeded)
-      // Whoever has logged out or in meanwhile must not get the old session back.
+      // If the user has logged out or in since, don't bring the old session back.
       if (answer && epoch === started) accept(answer, 'refreshed')
     } catch (error) {
       if (epoch !== started) return
@@ -188,7 +188,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     const { headers, keepalive, method, signal, url } = first
     if (headers.has('authorization') || !isAllowed(new URL(url))) return settings.fetch(first)
     const started = epoch
-    // A page that is being left has no time to wait. An outage is told when the request is refused.
+    // A `keepalive` request cannot wait, because the page is unloading. An outage shows when the request is sent.
     if (isExpired() && !keepalive) {
       const renewed = unlessAborted(refresh(), signal)
       await (session ? renewed.catch(() => {}) : renewed)
@@ -197,7 +197,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       throw new TokenClientError('SESSION_CHANGED', `${method} ${url}`)
     }
 
-    // A stream is gone once it was sent; the Fetch standard requires `duplex` for it.
+    // A stream can be sent only once; the Fetch standard requires `duplex` for it.
     const mayRepeat = !(init && 'duplex' in init)
     let hasRefreshed = false
     for (let round = 1; ; round++) {
@@ -208,19 +208,19 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       // A token may have expired again while the request waited for the server.
       const code = await readRefusal(response)
       if (FINAL_CODE.test(code) || (hasRefreshed && code !== 'TOKEN_EXPIRED')) return response
-      // If another refresh has finished meanwhile, the request is only repeated.
+      // If another refresh has finished since, only repeat the request.
       if (refreshes === known) {
         if (!canRefresh()) return response
         hasRefreshed = true
         await unlessAborted(refresh(), signal)
       }
-      // Nothing is repeated in the name of another session.
+      // Never repeat a request as another session.
       if (!mayRepeat || isReplaced() || epoch !== started) return response
     }
   }
 
   const ask = async (): Promise<Session | null> => {
-    // The one call that does not rely on what this tab knows: a log-out may not have reached the server.
+    // Unlike the other calls, don't rely on this tab's state: a logout may not have reached the server.
     isReplaced()
     session ??= undefined
     if (storage && !accessToken) return refresh().then(() => session ?? null)
@@ -243,7 +243,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     start(given = {}) {
       const signals = addDefaults(given, { signal: new AbortController().signal })
       const started = epoch
-      // Somebody may log in or out during a pause.
+      // The user may log in or out during a pause.
       const askOnce = async (): Promise<Session | null> => (epoch === started ? ask() : (session ?? null))
       return untilAvailable(timers, askOnce, tellOffline, (signals as { signal: AbortSignal }).signal)
     },
@@ -263,7 +263,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         if (epoch !== started) throw new TokenClientError('SESSION_CHANGED', 'stepUp')
         return accept(answer, 'refreshed')
       }),
-    // Waits only for a log-in.
+    // Waits only for a login.
     logOut: () =>
       callAfter([entering], async () => {
         const ended = session
@@ -273,7 +273,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         try {
           await keeper.leave(sendLogout)
         } finally {
-          // Unless another tab has logged in meanwhile.
+          // Unless another tab has logged in since.
           if (epoch === started) endEverywhere(null, ended)
         }
       }),
@@ -281,7 +281,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     socket(address, protocols = []) {
       const url = toUrl(String(address).replace(/^ws(?=s?:)/, 'http'))
       assertOption('origins', isAllowed(url))
-      // No handshake of a browser has a header of the page, and the server refuses a bound token without a proof.
+      // Browsers cannot send a proof with a handshake, and the server rejects a bound token without one.
       if (settings.proof) throw new TypeError('A socket cannot carry a proof')
       const started = epoch
       const prepare = async (isRefused: boolean): Promise<readonly string[] | null> => {

@@ -6,13 +6,13 @@ import type { ClientParts, TokenKeeper } from './stored-tokens.js'
 
 const nothing = async (): Promise<void> => {}
 
-/** Creates a keeper; the part that uses a storage is loaded only where there is one. */
+/** Creates a keeper. The code for `storage` is loaded only if you pass one. */
 export function createKeeper(
   storage: TokenStorage | undefined,
   timers: ClientTimers,
   tell: (error: TokenClientError) => void,
 ): TokenKeeper {
-  // The browser keeps its cookies, and the client what it has in memory.
+  // Without a storage, the token is in a cookie or in the client's memory.
   if (!storage)
     return {
       renew: (send) => send(),

@@ -9,7 +9,7 @@ export interface TokenSession<Claims = Record<string, unknown>> {
   /** The extra claims of the access token. */
   readonly claims: Claims
   readonly scopes: readonly string[]
-  /** Whether the access token comes from a log-in or a step-up, and not from a refresh. */
+  /** Whether the access token comes from a login or a step-up, not from a refresh. */
   readonly fresh: boolean
   /** When the access token expires. */
   readonly accessExpiresIn: number | null
@@ -17,7 +17,7 @@ export interface TokenSession<Claims = Record<string, unknown>> {
   readonly expiresIn: number | null
 }
 
-/** What a session route answers; which members there are depends on the route. */
+/** The response body of a session route; its members depend on the route. */
 export interface TokenAnswer<Claims> extends SessionPage {
   readonly session: TokenSession<Claims>
   readonly accessToken?: string
@@ -30,13 +30,13 @@ export interface TokenAnswer<Claims> extends SessionPage {
   readonly code?: string
 }
 
-/** What the listeners of each event get. */
+/** The events of a client, and what listeners receive. */
 export interface TokenClientEvents<Claims = Record<string, unknown>> {
-  /** A log-in, here or in another tab, perhaps as another user. */
+  /** The user logged in, here or in another tab, perhaps as another user. */
   readonly loggedIn: TokenSession<Claims>
   /** The access token was renewed, here or in another tab. */
   readonly refreshed: TokenSession<Claims>
-  /** The session is over: a log-out here or in another tab, or the server has ended it. */
+  /** The session ended: the user logged out, here or in another tab, or the server ended it. */
   readonly loggedOut: undefined
   /** The server is unavailable: a refresh, or an attempt of `start`, failed. The session is kept. */
   readonly offline: TokenClientError
@@ -58,13 +58,13 @@ export interface ListedSession {
   readonly isCurrent: boolean
 }
 
-/** A part of the list of sessions; `next` is the `before` of the next part, `null` in the last one. */
+/** One page of sessions; pass `next` as `before` to get the next page. `null` on the last page. */
 export interface SessionPage {
   readonly sessions: readonly ListedSession[]
   readonly next: string | null
 }
 
-/** A client of the session routes, and the `fetch` of whoever is logged in. */
+/** A client for the session routes, with a `fetch` that authenticates requests. */
 export interface TokenClient<Claims = Record<string, unknown>> {
   /** `fetch` that adds the CSRF value or the bearer token; when that has expired, it refreshes and repeats once. */
   readonly fetch: FetchFunction
@@ -77,13 +77,13 @@ export interface TokenClient<Claims = Record<string, unknown>> {
   /** Proves the identity of the user again, for routes that require a fresh token. */
   stepUp(credentials: object): Promise<TokenSession<Claims>>
   /**
-   * The session at the start of a page, or `null`. While the server is not available, it asks again and again, with
-   * growing pauses and an `offline` event each, until `signal` aborts.
+   * Resolves to the session when a page starts, or `null`. While the server is unavailable, it retries with growing pauses
+   * and emits `offline` each time, until `signal` aborts.
    */
   start(options?: { readonly signal?: AbortSignal }): Promise<TokenSession<Claims> | null>
   /** The session as the server knows it, or `null`; rejects if the server is not available. */
   session(): Promise<TokenSession<Claims> | null>
-  /** The sessions of the user; the first part of the list. */
+  /** The sessions of the user, one page at a time. */
   sessions(): Promise<SessionPage>
   /** Names the device of one of the user's sessions: 1 to 100 characters, or `null` to remove the name. */
   renameSession(id: string, label: string | null): Promise<void>
@@ -93,7 +93,7 @@ export interface TokenClient<Claims = Record<string, unknown>> {
   endOtherSessions(): Promise<number>
   /** A WebSocket that reconnects, until the session is over. */
   socket(url: string | URL, protocols?: string | readonly string[]): TokenSocket
-  /** Registers a listener; returns a function that removes it. */
+  /** Subscribes to an event. Returns an unsubscribe function. */
   on<Name extends keyof TokenClientEvents>(
     name: Name,
     listener: (value: TokenClientEvents<Claims>[Name]) => void,

@@ -9,7 +9,7 @@ import {
   toStoredId,
 } from 'tokenlib/kit'
 
-/** Something that happened, as the page gets it. */
+/** An event, as the page receives it. */
 export interface LiveEntry {
   /** Different for every entry of every process. */
   readonly id: string
@@ -17,7 +17,7 @@ export interface LiveEntry {
   readonly number: number
   /** ISO 8601. */
   readonly at: string
-  /** `arrived`: a revocation that the replica of this process was told of. */
+  /** `arrived`: a revocation that reached the replica of this process. */
   readonly event: 'revoked' | 'reuseDetected' | 'storeLostData' | 'arrived'
   readonly facts: object
 }
@@ -130,8 +130,8 @@ const STREAM_MS = 30_000
 const RETRY_MS = 1000
 
 /**
- * The entries as server-sent events (HTML §9.2), first those that are kept, for a request that was just allowed. Nothing
- * new is sent to somebody who may not see it any more: `isStillAllowed` is asked first, and the stream ends if it says no.
+ * The entries as server-sent events (HTML §9.2), kept entries first, for a request that was just allowed. Nothing
+ * new is sent to a viewer who lost access: `isStillAllowed` is called first, and the stream ends if it returns `false`.
  */
 export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boolean>): Response {
   const encoder = new TextEncoder()
@@ -175,7 +175,7 @@ export function createLiveStream(log: LiveLog, isStillAllowed: () => Promise<boo
 
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
-      // The first bytes at once: the browser counts the connection as open only then.
+      // Send bytes immediately: only then does the browser treat the connection as open.
       controller.enqueue(encoder.encode(`retry: ${RETRY_MS}\n\n`))
       timer = startTimer(systemScheduler, () => end(controller), STREAM_MS)
       unwatch = log.watch(

@@ -10,7 +10,7 @@ const BROWSERS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ['Firefox', /\b(?:Firefox|FxiOS)\//],
   ['Android app', /; wv\)/],
   ['Chrome', /\b(?:Chrome|CriOS|Chromium|HeadlessChrome)\//],
-  // Old browsers of Android call themselves so too.
+  // Old Android browsers use this name too.
   ['Safari', /^(?!.*\bAndroid\b).*\bSafari\//s],
 ]
 
@@ -37,7 +37,7 @@ const START = /^.{0,40}/su
  */
 export function toDevice(userAgent: string): string {
   if (userAgent.startsWith('Mozilla/')) {
-    // A robot that imitates a browser says so: "compatible; Googlebot/2.1".
+    // A robot that imitates a browser names itself: "compatible; Googlebot/2.1".
     const robot = /\bcompatible; ([\w-]{1,30})\/\d/.exec(userAgent)?.[1]
     const browser = robot ?? BROWSERS.find(([, pattern]) => pattern.test(userAgent))?.[0]
     const system = SYSTEMS.find(([, pattern]) => pattern.test(userAgent))?.[0]

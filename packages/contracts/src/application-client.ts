@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-/** What a request of the contract carries. */
+/** The options of a request. */
 export type Credential = 'none' | 'valid' | 'revoked' | 'garbage' | 'refresh'
 
-/** What `/login` answers. */
+/** The response of `/login`. */
 export interface IssuedPair {
   readonly access_token: string
   readonly refresh_token: string
@@ -20,9 +20,9 @@ export interface Client {
   sendHeaders(route: string, tokens: readonly string[]): Promise<Response>
   post(path: string, body: string): Promise<Response>
   preflight(path: string): Promise<Response>
-  /** The pair of a log-in; throws unless it is given one. */
+  /** Logs in and returns the pair; throws if the login fails. */
   login(uid?: string): Promise<IssuedPair>
-  /** The next pair of a log-in, which may have the same refresh token; throws unless it is given one. */
+  /** Refreshes and returns the next pair, perhaps with the same refresh token; throws if that fails. */
   refresh(pair: IssuedPair): Promise<IssuedPair>
   /** A token of the kind, made by the application itself. */
   credential(kind: Credential): Promise<string | undefined>
@@ -78,13 +78,13 @@ export function createClient(url: string): Client {
   return client
 }
 
-// Without this, a log-in that failed would end as a request without a token, and its 401 would hide the reason.
+// Without this, a failed login would become a request without a token, and its 401 would hide the reason.
 async function readPair(response: Response): Promise<IssuedPair> {
   equal(response.status, 200)
   return response.json() as Promise<IssuedPair>
 }
 
-/** Asserts that a request was refused with the answer of a code: the same in every framework, to the byte. */
+/** Asserts that a request was rejected with a code: every framework must send the same bytes. */
 export async function assertRefusal(response: Response, code: string): Promise<void> {
   const [name, message] = ERRORS[code] ?? []
   const reason = code === 'TOKEN_MISSING' ? '' : `, error="invalid_token", error_description="${message}"`

@@ -10,7 +10,7 @@ import {
 /** A running application; `url` has no trailing slash. */
 export interface RunningApplication {
   readonly url: string
-  /** How often it was asked whether a token is revoked, where the test can know. */
+  /** How often revocation was checked, if the test can know. */
   checks?(): number
   close(): Promise<void>
 }
@@ -19,7 +19,7 @@ export interface RunningApplication {
 export type StartApplication = (options: {
   readonly profile: 'message' | 'payload'
   readonly handleErrors: boolean
-  /** Whether a refresh token is good only once, also for requests at the same time: `JWT_REFRESH_GRACE: 0`. */
+  /** Whether a refresh token works only once, even for concurrent requests: `JWT_REFRESH_GRACE: 0`. */
   readonly withoutGrace?: boolean
 }) => Promise<RunningApplication>
 
@@ -65,9 +65,9 @@ const ROWS: readonly Row[] = [
 ]
 
 /**
- * Drives one implementation of the example application over real HTTP; the adapter under it proves itself by that.
+ * Tests one implementation of the example application, and so its adapter, over real HTTP.
  *
- * `keepsSessions` is for an application whose log-ins are sessions in a store: its refresh tokens rotate.
+ * `keepsSessions` is for an application whose logins are sessions in a store: its refresh tokens rotate.
  */
 export function applicationContract(
   name: string,
@@ -145,7 +145,7 @@ export function applicationContract(
         equal((await client.send('GET /profile', other)).status, 200)
       })
 
-      runner.test('logout ends the refresh token of the same log-in', async () => {
+      runner.test('logout ends the refresh token of the same login', async () => {
         const { access_token, refresh_token } = await client.login()
         equal((await client.send('DELETE /logout', access_token)).status, 200)
         equal((await client.send('POST /refresh', refresh_token)).status, refused)
@@ -158,7 +158,7 @@ export function applicationContract(
         equal((await client.send('POST /refresh', refresh_token)).status, 200)
       })
 
-      runner.test('a refreshed log-in works, and its logout ends the new pair', async () => {
+      runner.test('a refreshed login works, and its logout ends the new pair', async () => {
         const first = await client.login('grace')
         const third = await client.refresh(await client.refresh(first))
         deepEqual(await client.json('GET /me', third.access_token), { id: 'grace', age: 36, foo: 'bar' })
@@ -185,7 +185,7 @@ export function applicationContract(
       })
 
       for (const body of ['{"uid":7}', '{"uid":""}', '[]', '{']) {
-        runner.test(`a log-in with the body ${body} is a 400`, async () => {
+        runner.test(`a login with the body ${body} is a 400`, async () => {
           equal((await client.post('/login', body)).status, 400)
         })
       }
@@ -244,7 +244,7 @@ function sessionCases(
     const login = await client.login()
     const pairs = await Promise.all(Array.from({ length: 10 }, () => client.refresh(login)))
     for (const { access_token } of pairs) equal((await client.send('GET /me', access_token)).status, 200)
-    // Every one of them is as good as the others, not only the one that came first.
+    // All of them are valid, not only the first.
     for (const pair of pairs) await client.refresh(pair)
     equal((await client.send('DELETE /logout', login.access_token)).status, 200)
     await assertEnded(client, pairs)

@@ -34,7 +34,7 @@ export function claimContract({ test, isShared }: StoreTests): void {
     equal(entries.find(({ id }) => id === 'late')?.until, late.until)
   })
 
-  test('whoever is second finds at its position what the first one has claimed', async (fixture) => {
+  test('the second claim returns a position that includes the first one', async (fixture) => {
     const { store, another, now } = fixture
     const other = isShared ? await another() : store
     const claim = [entry('token', 'first', now() + HOUR), entry('token', 'ours', now() + HOUR)]

@@ -52,7 +52,7 @@ export function dataContract(tests: StoreTests): void {
     }
   })
 
-  withSession('data is replaced by whoever knows it', async (sid, sessions) => {
+  withSession('data is replaced if the caller knows the current data', async (sid, sessions) => {
     let before: string | null = null
     for (const data of [...TEXTS, null, LONGEST, WIDE, null]) {
       equal(await write(sessions, sid, data, before), true)
@@ -122,7 +122,7 @@ export function dataContract(tests: StoreTests): void {
     equal(await write(sessions, sid, '{}', null), false)
   })
 
-  withSession('of many changes at once one is made', async (sid, sessions, { store, another }) => {
+  withSession('of many concurrent changes, one succeeds', async (sid, sessions, { store, another }) => {
     const stores = [store, tests.isShared ? await another() : store]
     let before: string | null = null
     for (let round = 0; round < 5; round++) {
@@ -151,7 +151,7 @@ export function dataContract(tests: StoreTests): void {
     for (const answer of await Promise.all(answers)) deepEqual(answer, [false, false, null])
   })
 
-  withSessions('a refresh and a change at once are both made', async (sessions, fixture) => {
+  withSessions('a concurrent refresh and change both succeed', async (sessions, fixture) => {
     const opened = await Promise.all(Array.from({ length: 20 }, () => sessions.open(session(fixture))))
     await Promise.all(
       opened.map(async ({ sid }) => {

@@ -50,7 +50,7 @@ export function feedContract({ test, isShared }: StoreTests): void {
     await rejects(waiting)
   })
 
-  test('a reader that follows misses nothing, whoever writes', async ({ store, another, now }) => {
+  test('a reader that follows misses nothing from any writer', async ({ store, another, now }) => {
     const other = isShared ? await another() : store
     const seen = new Set<string>()
     let position: Position | null = null
@@ -145,7 +145,7 @@ export function lostDataContract(tests: StoreTests): void {
     deepEqual(losses, [{ revokedBefore: await findWatermark(store) }])
   })
 
-  withSessions('a log-in after a loss is good', async (sessions, { store, wipe, now }) => {
+  withSessions('a login after a loss is valid', async (sessions, { store, wipe, now }) => {
     const { losses, needs } = collect()
     await store.prepare(needs)
     const { sid } = await sessions.open(session({ now }))

@@ -25,19 +25,19 @@ import {
   withoutData,
 } from './store-fixture.js'
 
-/** The answer about a session that is over. */
+/** The result for a session that is over. */
 export const ENDED = { outcome: 'ended' } as const
 
 /** A limit that ends the oldest sessions. */
 export const endOldest = (max: number): SessionLimit => ({ max, whenFull: 'endOldest', idleMs: FOREVER })
-/** A limit that refuses the log-in. */
+/** A limit that refuses the login. */
 export const refuse = (max: number): SessionLimit => ({ max, whenFull: 'refuse', idleMs: FOREVER })
 
-/** What a store promises of a limit of sessions. */
+/** What a store with a session limit promises. */
 export function limitContract(tests: StoreTests): void {
   const withSessions = testSessions(tests)
 
-  withSessions('a log-in within its limit ends nothing', async (sessions, fixture) => {
+  withSessions('a login within its limit ends nothing', async (sessions, fixture) => {
     for (const limit of [endOldest(2), refuse(2)]) {
       const user = limit.whenFull
       for (let count = 1; count <= 2; count++) {
@@ -137,7 +137,7 @@ export function limitContract(tests: StoreTests): void {
     await store.revoke([revocationOf('session', sid)])
     equal((await openLimited(sessions, session({ now }), limit)).outcome, 'opened')
     deepEqual(await openLimited(sessions, session({ now }), limit), { outcome: 'full' })
-    // Another manager may allow it more time: it is not ended by one that does not count it.
+    // Another manager may allow more idle time: a manager that does not count the session must not end it.
     equal((await sessions.get(idle as string, RULES))?.sid, idle)
     const three = await open(sessions, session({ now }), { ...endOldest(3), idleMs: 60_000 })
     deepEqual(three.ended, [])
@@ -170,21 +170,18 @@ export function limitContract(tests: StoreTests): void {
     deepEqual(await sidsOf(sessions), [sid, sids[9], sids[8]])
   })
 
-  withSessions(
-    'many sessions are ended in steps, and then the log-in is opened',
-    async (sessions, fixture) => {
-      const count = 2 * MAX_ENDED_AT_ONCE + 50
-      const given = Array.from({ length: count }, () => session(fixture))
-      const opened = await openMany(sessions, given)
-      const oldest = opened.map(({ sid }) => sid).toSorted()
-      fixture.advance(1)
-      const { sid, ended } = await open(sessions, session(fixture), endOldest(3))
-      deepEqual(ended, oldest.slice(0, count - 2))
-      deepEqual(await sidsOf(sessions), [sid, ...oldest.slice(-2).toReversed()])
-      const keys = ended.map((id) => ({ kind: 'session' as const, id }))
-      deepEqual(new Set(await fixture.store.lookup(keys)), new Set([FOREVER]))
-    },
-  )
+  withSessions('many sessions are ended in steps, and then the login succeeds', async (sessions, fixture) => {
+    const count = 2 * MAX_ENDED_AT_ONCE + 50
+    const given = Array.from({ length: count }, () => session(fixture))
+    const opened = await openMany(sessions, given)
+    const oldest = opened.map(({ sid }) => sid).toSorted()
+    fixture.advance(1)
+    const { sid, ended } = await open(sessions, session(fixture), endOldest(3))
+    deepEqual(ended, oldest.slice(0, count - 2))
+    deepEqual(await sidsOf(sessions), [sid, ...oldest.slice(-2).toReversed()])
+    const keys = ended.map((id) => ({ kind: 'session' as const, id }))
+    deepEqual(new Set(await fixture.store.lookup(keys)), new Set([FOREVER]))
+  })
 
   withSessions('a limit that cannot be enforced is rejected', async (sessions, fixture) => {
     const given: readonly Partial<SessionLimit>[] = [
@@ -202,7 +199,7 @@ export function limitContract(tests: StoreTests): void {
   })
 }
 
-/** For a store that says nothing of a limit: it must not have one that nobody has tested. */
+/** For a store without `openLimited`: fails if the store has one that is not tested. */
 export function noLimitContract({ test }: StoreTests): void {
   test('openLimited is tested wherever a store has it', async ({ store }) => {
     const hasLimit = store.sessions?.openLimited !== undefined
@@ -220,7 +217,7 @@ export async function openLimited(
   return sessions.openLimited(given, limit)
 }
 
-/** Opens a session as a manager does it: call by call, until it is opened. */
+/** Opens a session like a manager: repeats the call until the session is open. */
 export async function open(
   sessions: SessionStore,
   given: NewSession,
@@ -229,7 +226,7 @@ export async function open(
   const ended: string[] = []
   for (;;) {
     const answer = await openLimited(sessions, given, limit)
-    ok(answer.outcome !== 'full', 'The log-in was refused')
+    ok(answer.outcome !== 'full', 'The login was refused')
     ok(answer.ended.length <= MAX_ENDED_AT_ONCE, `${answer.ended.length} sessions were ended in one step`)
     ended.push(...answer.ended)
     if (answer.outcome === 'opened') return { ...answer, ended }

@@ -8,7 +8,7 @@ import { LIST, rotateFirst, session, type StoreTests, testSessions } from './sto
 export function limitRaceContract(tests: StoreTests): void {
   const withSessions = testSessions(tests)
 
-  withSessions('concurrent log-ins leave as many as the limit allows', async (sessions, fixture) => {
+  withSessions('concurrent logins leave as many sessions as the limit allows', async (sessions, fixture) => {
     const stores = [fixture.store, ...(tests.isShared ? [await fixture.another()] : [])]
     const grace = await sessions.open(session(fixture, { user: 'grace' }))
     const { position } = await fixture.store.revoke([])
@@ -33,23 +33,20 @@ export function limitRaceContract(tests: StoreTests): void {
     }
   })
 
-  withSessions(
-    'of concurrent log-ins, refuse lets no more pass than there is room for',
-    async (sessions, fixture) => {
-      const stores = [fixture.store, ...(tests.isShared ? [await fixture.another()] : [])]
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, (_, at) =>
-          openLimited(stores[at % stores.length]?.sessions ?? sessions, session(fixture), refuse(3)),
-        ),
-      )
-      const opened = answers.filter((answer) => answer.outcome === 'opened')
-      equal(opened.length, 3)
-      equal(answers.filter(({ outcome }) => outcome === 'full').length, 17)
-      deepEqual((await sidsOf(sessions)).toSorted(), opened.map(({ sid }) => sid).toSorted())
-    },
-  )
+  withSessions('with refuse, concurrent logins never exceed the limit', async (sessions, fixture) => {
+    const stores = [fixture.store, ...(tests.isShared ? [await fixture.another()] : [])]
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        openLimited(stores[at % stores.length]?.sessions ?? sessions, session(fixture), refuse(3)),
+      ),
+    )
+    const opened = answers.filter((answer) => answer.outcome === 'opened')
+    equal(opened.length, 3)
+    equal(answers.filter(({ outcome }) => outcome === 'full').length, 17)
+    deepEqual((await sidsOf(sessions)).toSorted(), opened.map(({ sid }) => sid).toSorted())
+  })
 
-  withSessions('log-ins of several users at once do not touch each other', async (sessions, fixture) => {
+  withSessions('concurrent logins of several users do not affect each other', async (sessions, fixture) => {
     const users = ['ada', 'bob', 'eve', 'Ada']
     await Promise.all(
       Array.from({ length: 24 }, (_, at) =>

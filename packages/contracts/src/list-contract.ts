@@ -14,7 +14,7 @@ import {
   type StoreTests,
 } from './store-fixture.js'
 
-// In the order of their characters, which is neither that of the bytes they encode nor that of any language.
+// In the order of their characters, which differs from the order of the encoded bytes and of any language.
 const NONCES = ['-', '0', '9', 'A', 'Z', '_', 'a', 'b', 'z'].map((first) => first.padEnd(14, 'A'))
 
 /** What a store promises of a user's sessions that are read in pages. */

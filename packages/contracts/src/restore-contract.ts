@@ -54,9 +54,9 @@ export function restoreContract({ test }: StoreTests): void {
   })
 }
 
-/** What a store promises to a replica that waits to be woken. */
+/** What a store with `watch` promises to a replica. */
 export function watchContract({ test, isShared }: StoreTests): void {
-  test('whoever watches is called after a revocation, until it stops', async ({ store, another, now }) => {
+  test('a watcher is called after a revocation, until it stops', async ({ store, another, now }) => {
     const other = isShared ? await another() : store
     const calls: true[] = []
     const stop = watch(other, () => calls.push(true))
@@ -70,7 +70,7 @@ export function watchContract({ test, isShared }: StoreTests): void {
   })
 }
 
-/** A store that cannot wake anybody says so. */
+/** For a store without `watch`: fails if the store has one that is not tested. */
 export function noWatchContract({ test }: StoreTests): void {
   test('nobody can watch', async ({ store }) => equal('watch' in store, false))
 }

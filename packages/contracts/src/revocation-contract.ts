@@ -95,12 +95,12 @@ export function revocationContract({ test, isShared, canCount }: StoreTests): vo
     deepEqual([...untils], [at + 2 * HOUR])
   })
 
-  test('an entry counts for as long as it is there, whatever its until', async ({ store, now }) => {
+  test('an entry counts until it is dropped, whatever its until', async ({ store, now }) => {
     await store.revoke([entry('token', 'a', now() - 1), entry('token', 'b', 0)])
     deepEqual([...(await store.lookup([entry('token', 'a', 0), entry('token', 'b', 0)]))], [FOREVER, FOREVER])
   })
 
-  test('an empty batch is no trouble, and a large one is taken whole', async ({ store, now }) => {
+  test('an empty batch and a large one are accepted', async ({ store, now }) => {
     await store.revoke([])
     const batch = Array.from({ length: 5000 }, (_, at) => entry('token', `t${at}`, now() + HOUR))
     await store.revoke(batch)
@@ -123,7 +123,7 @@ export function revocationContract({ test, isShared, canCount }: StoreTests): vo
       let dropped = 0
       for (let round = 0; round < 5; round++) {
         const step = await store.prune(10)
-        ok(step <= 10, `${step} at once`)
+        ok(step <= 10, `${step} in one call`)
         dropped += step
       }
       equal(dropped, 25)

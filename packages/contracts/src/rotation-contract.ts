@@ -49,7 +49,7 @@ export function rotationContract(tests: StoreTests): void {
 
   tableContract(tests, 'rotate')
 
-  withSession('the token of the log-in moves the session on, however young', async (sid, sessions) => {
+  withSession('the token of the login advances the session, even immediately', async (sid, sessions) => {
     const first = firstToken(sid)
     equal((await sessions.rotate(sid, first, RULES)).outcome, 'advanced')
     equal((await sessions.get(sid, RULES))?.current, first.id)
@@ -89,22 +89,25 @@ export function rotationContract(tests: StoreTests): void {
     }
   })
 
-  withSession('of many uses of a token at once one moves the session on', async (sid, sessions, fixture) => {
-    let token = firstToken(sid)
-    for (let round = 0; round < 3; round++) {
-      fixture.advance(GRACE)
-      const outcomes = await useAtOnce(tests, fixture, sid, fiftyTimes(token))
-      deepEqual(outcomes.toSorted(), ['advanced', ...fiftyTimes('repeated').slice(1)])
-      const after = await sessions.get(sid, RULES)
-      equal(after?.current, token.id)
-      fixture.advance(GRACE)
-      deepEqual(await useAtOnce(tests, fixture, sid, fiftyTimes(token)), fiftyTimes('repeated'))
-      deepEqual(await sessions.get(sid, RULES), after)
-      token = childOf(token, fixture.now())
-    }
-  })
+  withSession(
+    'of many concurrent uses of a token, one advances the session',
+    async (sid, sessions, fixture) => {
+      let token = firstToken(sid)
+      for (let round = 0; round < 3; round++) {
+        fixture.advance(GRACE)
+        const outcomes = await useAtOnce(tests, fixture, sid, fiftyTimes(token))
+        deepEqual(outcomes.toSorted(), ['advanced', ...fiftyTimes('repeated').slice(1)])
+        const after = await sessions.get(sid, RULES)
+        equal(after?.current, token.id)
+        fixture.advance(GRACE)
+        deepEqual(await useAtOnce(tests, fixture, sid, fiftyTimes(token)), fiftyTimes('repeated'))
+        deepEqual(await sessions.get(sid, RULES), after)
+        token = childOf(token, fixture.now())
+      }
+    },
+  )
 
-  withSessions('of siblings at once one moves the session on', async (sessions, fixture) => {
+  withSessions('of concurrent siblings, one advances the session', async (sessions, fixture) => {
     const { sid, tokens } = await openFamily(sessions, fixture)
     let { current }: { current: PresentedToken } = tokens
     for (let round = 0; round < 5; round++) {
@@ -180,7 +183,7 @@ function tableContract(tests: StoreTests, method: 'rotate' | 'present'): void {
     deepEqual(await sessions.present(other.sid, firstToken(other.sid), RULES), CURRENT)
   })
 
-  withSessions('of many uses of an old token at once one is told', async (sessions, fixture) => {
+  withSessions('of many concurrent uses of an old token, one is reported', async (sessions, fixture) => {
     const { sid, tokens } = await openFamily(sessions, fixture)
     const outcomes = await useAtOnce(tests, fixture, sid, fiftyTimes(tokens.first), method)
     deepEqual(outcomes.toSorted(), [...fiftyTimes('ended').slice(1), 'reused'])

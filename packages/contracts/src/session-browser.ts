@@ -1,12 +1,12 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { parseSetCookie } from 'tokenlib/kit'
 
-/** What a request has besides what a browser adds to it. */
+/** The parts of a request that a page sets. */
 export interface SentRequest {
   /** Sent as JSON; a text is sent as it is. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Another CSRF value than that of the cookie, or `null` for none. */
+  /** Replaces the CSRF value of the cookie; `null` sends none. */
   readonly csrf?: string | null
 }
 
@@ -14,17 +14,17 @@ export interface SentRequest {
 export interface SessionBrowser {
   /** A route is written `POST login`. Pages send the CSRF value of the cookie that the route reads. */
   send(route: string, sent?: SentRequest): Promise<Response>
-  /** Throws unless the log-in succeeds. */
+  /** Throws unless the login succeeds. */
   logIn(name: string, more?: object): Promise<SessionBody>
   /** Keeps the cookies of a response. */
   keep(response: Response): void
-  /** Another one with a copy of the cookies: a second tab, or a thief. */
+  /** Another browser with a copy of the cookies: a second tab, or a thief. */
   copy(): SessionBrowser
   /** The names of the cookies it has. */
   cookieNames(): readonly string[]
 }
 
-/** What a log-in and a refresh answer with. */
+/** The response body of a login and of a refresh. */
 export interface SessionBody {
   readonly session: {
     readonly id: string
@@ -98,7 +98,7 @@ export function createSessionBrowser(
 export async function assertRefused(response: Response, status: number, code: string): Promise<void> {
   const body = (await response.json()) as { readonly code?: string }
   equal(`${response.status} ${body.code}`, `${status} ${code}`)
-  // Cookies of a session are for one client, also for a cache that does not know the stricter word.
+  // With cookies also `private`, for a cache that does not know `no-store`.
   const hasCookies = response.headers.getSetCookie().length > 0
   equal(response.headers.get('cache-control'), hasCookies ? 'private, no-store' : 'no-store')
 }

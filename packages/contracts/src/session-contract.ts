@@ -67,12 +67,12 @@ export function sessionContract(tests: StoreTests): void {
 
   for (const kind of ['user', 'all'] as const) {
     withSessions(
-      `a log-in after revoking ${kind} is good at once`,
+      `a login after revoking ${kind} is valid immediately`,
       async (sessions, { store, now, advance }) => {
         await store.revoke([revocationOf(kind)])
         const revokedAt = now()
         equal((await sessions.open(session({ now }))).startedAt, revokedAt + 1)
-        // A clock that is set back must not make new log-ins look old.
+        // Setting the clock back must not make new logins look old.
         advance(-60_000)
         const { sid, startedAt } = await sessions.open(session({ now }, { until: revokedAt + HOUR }))
         equal(startedAt, revokedAt + 1)

@@ -102,7 +102,7 @@ export function attackCases({ test }: SessionCases): void {
     equal((await browser.send('GET session')).status, 200)
   })
 
-  test('bodies that are no credentials are refused', async ({ browser }) => {
+  test('bodies without credentials are rejected', async ({ browser }) => {
     for (const body of ['', '{', '[]', 'null', '"text"', '{"a":1,"a":2}', '{"__proto__":{"name":"x"}}']) {
       await assertRefused(await browser.send('POST login', { body }), 400, 'REQUEST_INVALID')
     }

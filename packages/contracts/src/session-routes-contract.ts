@@ -45,7 +45,7 @@ export function sessionRoutesContract(name: string, start: StartSessionRoutes, r
 const ALL_COOKIES = ['access_token_cookie', 'csrf_access_token', 'refresh_token_cookie']
 
 function cookieCases({ test }: SessionCases): void {
-  test('a log-in sets three cookies and answers with the session', async ({ browser, user }) => {
+  test('a login sets three cookies and returns the session', async ({ browser, user }) => {
     const response = await browser.send('POST login', { body: { name: user, password: 'secret' } })
     equal(response.status, 200)
     equal(response.headers.get('cache-control'), 'private, no-store')
@@ -58,7 +58,7 @@ function cookieCases({ test }: SessionCases): void {
     deepEqual(rest, { sub: user, claims: { role: 'reader' }, scopes: [], fresh: true })
   })
 
-  test('a session lives from log-in through refresh to log-out', async ({ browser, user, clock }) => {
+  test('a session lives from login through refresh to logout', async ({ browser, user, clock }) => {
     const { session } = await browser.logIn(user)
     clock.advance('16m')
     await assertRefused(await browser.send('GET session'), 401, 'TOKEN_EXPIRED')
@@ -86,7 +86,7 @@ function cookieCases({ test }: SessionCases): void {
     await assertRefused(response, 401, 'CREDENTIALS_INVALID')
   })
 
-  test('a log-in while logged in ends the session before', async ({ browser, user, openBrowser }) => {
+  test('a login while logged in ends the previous session', async ({ browser, user, openBrowser }) => {
     await browser.logIn(user)
     const old = browser.copy()
     await browser.logIn(`${user}-other`)
@@ -97,7 +97,7 @@ function cookieCases({ test }: SessionCases): void {
     equal((await browser.send('GET session')).status, 200)
   })
 
-  test('a refresh that comes too late leaves the cookies of a newer log-in', async ({ browser, user }) => {
+  test('a late refresh leaves the cookies of a newer login', async ({ browser, user }) => {
     await browser.logIn(user)
     const tab = browser.copy()
     await browser.logIn(user)
@@ -168,7 +168,7 @@ function cookieCases({ test }: SessionCases): void {
     }
   })
 
-  test('a log-out during refreshes leaves no token that works', async ({ browser, user }) => {
+  test('a logout during refreshes leaves no valid token', async ({ browser, user }) => {
     await browser.logIn(user)
     const tabs = Array.from({ length: 4 }, () => browser.copy())
     const [logout, ...answers] = await Promise.all([

@@ -79,7 +79,7 @@ export function sessionListCases({ test }: SessionCases): void {
     equal((await victim.send('GET session')).status, 200)
     for (const id of NO_IDS) {
       const { status } = await browser.send(`DELETE sessions/${id}`)
-      // Some servers refuse what is no percent-encoding, or too long for a parameter, before any route sees it.
+      // Some servers reject invalid percent-encoding and long parameters before any route sees them.
       const refusals = id === '%' ? [404, 400] : [404, 414]
       ok(refusals.includes(status), `${id}: ${status}`)
     }
@@ -154,7 +154,7 @@ export function sessionListCases({ test }: SessionCases): void {
     deepEqual(statuses, [200, 401, 401])
   })
 
-  test('a log-out everywhere ends every session of the user and of nobody else', async ({
+  test('logging out everywhere ends every session of the user and no other', async ({
     user,
     openBrowser,
   }) => {

@@ -117,7 +117,7 @@ export function spendContract({ test, isShared, canCount }: StoreTests): void {
   })
 }
 
-/** For a store that says nothing of spent ids: it must not have a `spend` that nobody has tested. */
+/** For a store without `spend`: fails if the store has one that is not tested. */
 export function noSpendContract({ test }: StoreTests): void {
   test('spend is tested wherever a store has it', async ({ store }) => {
     equal(store.spend === undefined, true, 'pass spends: true to storeContract')

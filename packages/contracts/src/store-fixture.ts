@@ -17,9 +17,9 @@ import type { RevocationStore } from 'tokenlib'
 import type { Clock } from 'tokenlib/kit'
 import { ok } from 'node:assert/strict'
 
-/** A kind of store, as the contract needs to know it; `place` names the data of one test, and is a fresh one for each. */
+/** A kind of store under test; `place` names the data of one test and is new for each test. */
 export interface StoreUnderTest {
-  /** Opens a store that goes by the given clock, which never runs behind the real one. */
+  /** Opens a store that uses the given clock, which never runs behind the real one. */
   open(place: string, clock: Clock): RevocationStore | Promise<RevocationStore>
   /** Whether opening a place twice gives two stores on the same data, as two processes would have them. */
   readonly isShared: boolean
@@ -35,15 +35,15 @@ export interface StoreUnderTest {
   readonly keepsData?: boolean
   /** Whether the store has `spend`. */
   readonly spends?: boolean
-  /** Destroys the data behind the back of its stores, as an operator's mistake would. */
+  /** Destroys the data without the knowledge of its stores, like an operator's mistake. */
   wipe?(place: string): Promise<void>
-  /** How many revocations and sessions are kept, for a store that drops them by the clock that was passed in. */
+  /** Counts the stored revocations and sessions, for a store that drops them by the given clock. */
   count?(place: string): Promise<number>
-  /** Clears up after a test; its stores are closed already. */
+  /** Cleans up after a test, when its stores are closed. */
   remove?(place: string): Promise<void>
 }
 
-/** What a test of the contract works with. */
+/** What a test of the contract gets. */
 export interface StoreFixture {
   readonly store: RevocationStore
   /** The time that the store sees, in epoch milliseconds. */
@@ -65,7 +65,7 @@ export interface StoreTests {
 /** The longest lifetime that the contract asks a store for, in milliseconds. */
 export const HOUR = 3_600_000
 
-/** Runs a test on a fresh store, and clears up after it. */
+/** Runs a test on a fresh store, and cleans up after it. */
 export async function withFixture(
   kind: StoreUnderTest,
   run: (fixture: StoreFixture) => Promise<void>,
@@ -99,18 +99,18 @@ export async function withFixture(
 
 const NO_CLIENT = { ip: null, userAgent: null }
 
-/** The rules of a rotation, where a test does not care for others. */
+/** The default rules of a rotation. */
 export const RULES: RotationOptions = { graceMs: 10_000, idleMs: FOREVER, ...NO_CLIENT }
 
-/** The same without a grace: every new token moves its session on at once. */
+/** The same without a grace: every new token advances its session immediately. */
 export const NO_GRACE: RotationOptions = { ...RULES, graceMs: 0 }
 
-/** The refresh token of a log-in. */
+/** The refresh token of a login. */
 export function firstToken(sid: string): PresentedToken {
   return { id: `${sid} 1`, parent: ROOT, generation: 1, issuedAt: readTimedId(sid) ?? 0 }
 }
 
-/** Uses the refresh token of a log-in, which moves its session on. */
+/** Uses the refresh token of a login, which advances its session. */
 export function rotateFirst(sessions: SessionStore, sid: string): Promise<Rotation> {
   return sessions.rotate(sid, firstToken(sid), NO_GRACE)
 }
@@ -122,17 +122,17 @@ export function childOf({ id, generation }: PresentedToken, issuedAt: number): P
   return { id: `child ${++children}`, parent: id, generation: generation + 1, issuedAt }
 }
 
-/** A session without its data, which a store may leave out if there is none. */
+/** A session without its data, which a store may omit if empty. */
 export function withoutData<Found extends StoredSession>(session: Found | null): Omit<Found, 'data'> | null {
   if (session === null) return null
   const { data: _data, ...rest } = session
   return rest
 }
 
-/** The first page of a user's sessions, where a test does not care for others. */
+/** The default list query: the first page of a user's sessions. */
 export const LIST: ListOptions = { limit: 1000, before: null, idleMs: FOREVER }
 
-/** Every session of a user, read in pages; none may be shorter than its limit but the last one. */
+/** Every session of a user, read in pages; only the last page may be shorter than its limit. */
 export async function readPages(
   sessions: SessionStore,
   user: string,
@@ -161,7 +161,7 @@ export async function openMany(
   return opened
 }
 
-/** Declares a test that gets something of its store at hand. */
+/** Declares tests that get a part of the store or fixture. */
 type TestWith<Parts extends readonly unknown[]> = (
   title: string,
   run: (...parts: [...Parts, fixture: StoreFixture]) => Promise<void>,

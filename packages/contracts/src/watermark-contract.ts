@@ -89,7 +89,7 @@ export function watermarkContract(tests: StoreTests): void {
     })
 
     withSessions(
-      `${kind}: a log-in by a wrong clock does not lock the others out`,
+      `${kind}: a login by a wrong clock does not lock out the others`,
       async (sessions, fixture) => {
         await openAhead(sessions, fixture, 100)
         const { now: taken } = await fixture.store.revoke([given])

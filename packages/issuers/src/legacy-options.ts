@@ -69,7 +69,7 @@ const LEGACY_OPTIONS: OptionKinds<LegacyIssuerOptions> = {
       (value) => readMoment(value) !== null,
     ),
   ),
-  // Required: there is no safe default for how long an application's tokens should be accepted.
+  // Required: no default is safe for every application.
   maxTokenAge: required(duration()),
   onlyAccessTokens: flag,
   audience: oneOrMore(text),

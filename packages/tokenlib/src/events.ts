@@ -3,7 +3,7 @@ import type { AnyTokenError } from './errors.js'
 import { unknownName } from './options.js'
 import { describeThrown, emitWarning } from './runtime.js'
 
-/** Where a request comes from, as far as it is known; both are `null` without a request. */
+/** Where a request comes from, if known; both are `null` without a request. */
 export interface SessionClient {
   readonly ip: string | null
   readonly userAgent: string | null
@@ -67,7 +67,7 @@ export interface TokenEvents {
     readonly kind: 'token' | 'session' | 'user' | 'key' | 'all'
     /** A `jti`, `sid`, `sub` or `kid`; empty for `all`. */
     readonly id: string
-    /** The user whose tokens are revoked; `null` for `key` and `all`, and where it is not known. */
+    /** The user whose tokens are revoked; `null` for `key` and `all`, or if unknown. */
     readonly sub: string | null
     /** The issuer of the revoked tokens; `null` for our own tokens, or if there are several issuers. */
     readonly issuer: string | null
@@ -145,7 +145,7 @@ export interface TokenEvents {
   }
 }
 
-/** What is known of a replica. */
+/** The state of a replica. */
 export interface ReplicaEvent {
   /** How long ago its last complete read was sent, in milliseconds; `null` before the first one. */
   readonly ageMs: number | null

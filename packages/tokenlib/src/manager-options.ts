@@ -92,7 +92,7 @@ export function parseManagerOptions<
   // Unknown names first: they are often the configuration under another name.
   const parsed = options && parseOptions('new TokenManager()', options, kinds, MEANT_OPTIONS)
   assertConfig(parsed)
-  // Before the keys: a manager whose issuers are no list would be told to set a secret.
+  // Before the keys, whose error would hide this one.
   if (parsed.issuers !== undefined && !Array.isArray(parsed.issuers)) {
     throw new ConfigurationError('issuers must be a list: new TokenManager({ config, issuers: [issuer] })')
   }

@@ -7,7 +7,7 @@ const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?
 /** Whether this is workerd, the runtime of Cloudflare Workers. */
 export const IS_WORKERD: boolean = navigator?.userAgent === 'Cloudflare-Workers'
 
-/** Tells the operator what is unwise or has failed, as a process warning where the runtime has these. */
+/** Warns the operator, with a process warning if the runtime has these. */
 export function emitWarning(message: string, name = 'Warning'): void {
   // workerd has the function in newer versions, and prints nothing.
   if (!IS_WORKERD) process.emitWarning(message, name)
@@ -71,7 +71,7 @@ export function isPromise(value: unknown): boolean {
   return typeof (value as { readonly then?: unknown } | null | undefined)?.then === 'function'
 }
 
-/** The same promise; if it rejects and nobody waits for it, that does not count as unhandled. */
+/** The same promise; if it rejects unawaited, that does not count as unhandled. */
 export function settleQuietly<Value>(promise: Promise<Value>): Promise<Value> {
   void promise.catch(() => undefined)
   return promise

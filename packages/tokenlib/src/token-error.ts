@@ -2,7 +2,7 @@
 export interface DpopChallenge {
   /** The algorithms that a proof may be signed with. */
   readonly algorithms: readonly string[]
-  /** Whether the client should use the `DPoP` scheme from now on, because its request did, or because the route demands it. */
+  /** Whether the client should use the `DPoP` scheme from now on, because its request did, or because the route requires it. */
   readonly isOnlyScheme: boolean
   /** The nonce for the next proof; `null` if proofs need none. */
   readonly nonce: string | null

@@ -2,13 +2,13 @@ import { type ManagerInspection, systemScheduler, withDeadline } from 'tokenlib/
 import { type Check, createFinding, type Finding, ok } from './findings.js'
 import { toDurationText, toListText, toMessage } from '../words.js'
 
-/** What `doctor` knows of a manager beside its configuration. */
+/** What `doctor` knows about a manager besides its configuration. */
 export interface ApplicationFacts extends Pick<ManagerInspection, 'keys' | 'missingKey' | 'store'> {
   readonly issuers: readonly IssuerFacts[]
   readonly isProduction: boolean
 }
 
-/** What `doctor` knows of an issuer. */
+/** What `doctor` knows about an issuer. */
 export interface IssuerFacts {
   readonly issuer: string
   readonly audience: readonly string[]
@@ -37,7 +37,7 @@ function toReason(error: unknown): string {
   return toMessage(error instanceof Error && error.cause instanceof Error ? error.cause : error)
 }
 
-/** Checks what only the application itself can tell. */
+/** Checks that need the application itself. */
 export function checkApplication(facts: ApplicationFacts): Finding[] {
   return [checkSigningKey, checkIssuerKeys, checkShared, checkBound]
     .map((check) => check(facts))
@@ -47,7 +47,7 @@ export function checkApplication(facts: ApplicationFacts): Finding[] {
 const checkSigningKey: Check<ApplicationFacts> = ({ keys, missingKey }) => {
   const signing = keys.find(({ signs }) => signs)
   if (missingKey === null) return ok('signing-key', `New tokens are signed by ${signing?.kid ?? 'a key'}.`)
-  // A service that only verifies has none, which is as it should be.
+  // A service that only verifies tokens has none.
   return createFinding('signing-key', 'note', {
     title: 'No key signs new tokens at this moment.',
     detail: `${missingKey}.`,

@@ -48,7 +48,8 @@ const checkSameSite: Check<ConfigurationFacts> = (facts) => {
   }
   return createFinding('cookie-samesite', origins === null ? 'warning' : 'note', {
     title: 'Cookies are SameSite=None: requests of other sites carry the tokens.',
-    detail: 'Only the CSRF value, and JWT_CSRF_ORIGINS if it is set, tell them from those of your pages.',
+    detail:
+      'Only the CSRF value, and JWT_CSRF_ORIGINS if it is set, distinguish them from requests of your pages.',
     fix:
       origins === null
         ? 'Set JWT_CSRF_ORIGINS to the origins of your pages, or JWT_COOKIE_SAMESITE=lax.'

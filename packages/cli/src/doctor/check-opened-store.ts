@@ -11,13 +11,13 @@ import { readPostgres } from './read-postgres.js'
 import { readRedis } from './read-redis.js'
 import { readSqlite } from './read-sqlite.js'
 
-/** How a store is checked. */
+/** The options of a store check. */
 export interface StoreCheckOptions {
   readonly endpoint: Endpoint
   readonly revocationTimeoutMs: number
   /** Whether a replica is opened for the check. */
   readonly withReplica: boolean
-  /** The store of the application, which has a replica of its own; `null` where there is none. */
+  /** The application's store, if it has a replica; otherwise `null`. */
   readonly replicated: RevocationStore | null
   readonly progress: (text: string) => void
 }
@@ -107,7 +107,7 @@ async function checkKind(
   }
 }
 
-// A store that is opened creates what is missing, and revokes everything where a part is missing.
+// Opening a store creates what is missing, and revokes everything if a part of the data is missing.
 function readUnready(history: 'whole' | 'damaged' | 'absent' | null): string | null {
   if (history === 'whole') return null
   return history === 'absent'

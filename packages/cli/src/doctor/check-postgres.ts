@@ -126,7 +126,7 @@ const INDEXES: readonly { readonly table: TableName; readonly printed: string; r
   ]
 
 const checkIndexes: Check<PostgresFacts> = ({ indexes, tables, tablesVersion, neededVersion }) => {
-  // The indexes of older tables are others, and the migration sees to them.
+  // Older tables have other indexes, which the migration replaces.
   if (indexes === null || tables?.length !== TABLE_NAMES.length || tablesVersion !== neededVersion)
     return null
   const isThere = ({ table, printed }: (typeof INDEXES)[number]): boolean =>
@@ -187,7 +187,7 @@ const checkVacuum: Check<PostgresFacts> = ({ server, tables }) => {
   if (server?.autovacuum === 'off' || disabled.length > 0) {
     return createFinding('postgres-vacuum', 'warning', {
       title: `autovacuum is off${disabled.length > 0 ? ` for ${toListText(disabled)}` : ''}.`,
-      detail: 'The tables change with every log-in and refresh: they grow, and checks get slower.',
+      detail: 'The tables change with every login and refresh: they grow, and checks get slower.',
       fix:
         disabled.length > 0
           ? `Run: ${disabled.map((name) => `ALTER TABLE ${name} RESET (autovacuum_enabled);`).join(' ')}`

@@ -84,7 +84,7 @@ const checkFsync: Check<RedisFacts> = ({ info, fsync, endpoint }) => {
     })
   }
   return createFinding('redis-fsync', 'warning', {
-    title: 'appendfsync is no: a power cut may lose the last 30 seconds of revocations or more.',
+    title: 'appendfsync is set to no: a power cut may lose the last 30 seconds of revocations or more.',
     detail: 'The kernel decides when it writes the log to the disk.',
     fix,
   })
@@ -156,12 +156,12 @@ const checkPassword: Check<RedisFacts> = ({ endpoint }) => {
     `rediss://user:password@${host === null ? 'host' : toPlace(endpoint)}`
   if (isLocal(host)) {
     return createFinding('redis-password', 'note', {
-      title: 'The server asks for no password: every process of this machine can remove revocations.',
+      title: 'The server asks for no password: every process on this machine can remove revocations.',
       fix,
     })
   }
   return createFinding('redis-password', 'error', {
-    title: `${host} asks for no password: whoever reaches it can remove revocations.`,
+    title: `${host} asks for no password: anyone who can reach it can remove revocations.`,
     fix,
   })
 }

@@ -8,13 +8,13 @@ import { toBytesText, toCount, toMessage, toMillisecondsText } from '../words.js
 
 /** What `doctor` saw of a replica of its own. */
 export interface ReplicaFacts {
-  /** Why it could not be tried, or did not become fresh; `null` where it did. */
+  /** Why it could not be tried, or did not become fresh; `null` if it did. */
   readonly error: string | null
   readonly isTried: boolean
   readonly boundMs: number
   readonly entries: number
   readonly firstReadMs: number
-  /** The oldest that the copy was while it was watched. */
+  /** The greatest age of the copy during the watch. */
   readonly oldestMs: number
   /** Whether a message reached it; `null` for a store that sends none. */
   readonly isWoken: boolean | null
@@ -39,7 +39,7 @@ const [WATCHED_MS, SAMPLE_MS, PROGRESS_MS, WAKE_TIMEOUT_MS, WAKE_INTERVAL_MS] = 
 
 /** Which replica is watched, and how. */
 export interface ReplicaWatch {
-  /** That of the application; `null` for one of our own. */
+  /** The application's store with its replica; `null` to open our own. */
   readonly replicated: RevocationStore | null
   readonly progress: (text: string) => void
 }
@@ -77,7 +77,7 @@ export async function readReplica(
     return { ...NOT_TRIED, isTried: true, error: toMessage(error), isWoken }
   } finally {
     clearInterval(timer)
-    // That of the application is closed with it.
+    // The application closes its own replica.
     if (replicated === null) await store.close()
   }
 }
@@ -103,7 +103,7 @@ async function readWakeUp(opened: OpenedStore): Promise<boolean | null> {
       if (seen.calls === wanted - 1) await publish()
     }
   } catch {
-    // A user that may not publish; there is a finding for that.
+    // A user without permission to publish; another finding reports that.
   } finally {
     stop()
   }

@@ -32,7 +32,7 @@ const checkJournal: Check<SqliteFacts> = ({ journalMode, tablesVersion }) => {
 }
 
 const checkTables: Check<SqliteFacts> = ({ tablesVersion, ownVersion }) => {
-  // As the store decides: a later release may say that this one can use its tables.
+  // Follow the store's rule: a later release may allow this one to use its tables.
   if (tablesVersion !== null && tablesVersion <= ownVersion)
     return ok('sqlite-tables', `The tables have version ${tablesVersion}.`)
   if (tablesVersion === null) {
@@ -55,9 +55,9 @@ const checkPermissions: Check<SqliteFacts> = ({ mode, path }) => {
     return ok('sqlite-permissions', `Only its owner and group can use the file (${octal}).`)
   const isWritable = (mode & 0o002) !== 0
   return createFinding('sqlite-permissions', isWritable ? 'error' : 'warning', {
-    title: `Every user of this machine can ${isWritable ? 'write' : 'read'} the file (mode ${octal}).`,
+    title: `Every user on this machine can ${isWritable ? 'write' : 'read'} the file (mode ${octal}).`,
     detail: isWritable
-      ? 'Whoever can write it can remove revocations.'
+      ? 'Anyone who can write it can remove revocations.'
       : 'It has the ids of users and sessions, addresses and browsers.',
     fix: `Run: chmod o-rwx ${path}*`,
   })
@@ -80,7 +80,7 @@ const checkWritable: Check<SqliteFacts> = ({ writeError }) => {
   })
 }
 
-// As `TRUSTED_STEP_MS`: up to an hour ahead is believed.
+// Like `TRUSTED_STEP_MS`: up to an hour ahead is accepted.
 const MAX_TRUSTED_LEAD_MS = 3_600_000
 
 const checkTrustedTime: Check<SqliteFacts> = ({ trustedLeadMs }) => {

@@ -8,11 +8,11 @@ import { toBytesText, toDurationText, toMessage, toMillisecondsText } from '../w
 export interface StoreFacts {
   readonly kind: 'redis' | 'postgres' | 'sqlite'
   readonly endpoint: Endpoint
-  /** `null` where it is not known. */
+  /** `null` if unknown. */
   readonly isTls: boolean | null
-  /** `null` where the lookup could not be run. */
+  /** `null` if the lookup could not run. */
   readonly latency: Latency | null
-  /** `null` where the store has no clock of its own, or does not tell. */
+  /** `null` if the store has no clock of its own, or does not report it. */
   readonly clock: ClockDifference | null
   /** `JWT_REVOCATION_TIMEOUT`. */
   readonly revocationTimeoutMs: number
@@ -44,20 +44,20 @@ const checkLatency: Check<StoreFacts> = ({ latency, revocationTimeoutMs, kind })
 const [MAX_DIFFERENCE_MS, MAX_TOLERATED_MS] = [1000, 60_000]
 
 const checkClock: Check<StoreFacts> = ({ clock, kind }) => {
-  // A file has the clock of this machine.
+  // A file uses the clock of this machine.
   if (kind === 'sqlite') return null
   if (clock === null) {
     return notSeen('store-clock', 'the clock of the store', 'Compare it by hand: date -u on both machines.')
   }
   const { differenceMs, uncertaintyMs } = clock
   const size = Math.abs(differenceMs)
-  // A slow answer alone is no difference.
+  // A slow answer alone does not mean that the clocks differ.
   if (size - uncertaintyMs <= MAX_DIFFERENCE_MS) {
     return ok('store-clock', `The clocks differ by ${toMillisecondsText(size)}.`)
   }
   const [is, by] = [differenceMs > 0 ? 'ahead of' : 'behind', toDurationText(size / 1000)]
   return createFinding('store-clock', size > MAX_TOLERATED_MS ? 'error' : 'warning', {
-    title: `The clock of the store is ${by} ${is} that of this machine.`,
+    title: `The clock of the store is ${by} ${is} the clock of this machine.`,
     detail:
       'One second is expected. Up to a minute, revoke.user and revoke.all may miss, or refuse too long, tokens without a ' +
       'session; beyond it, entries may be deleted while their tokens are still valid.',
@@ -73,7 +73,7 @@ const checkTls: Check<StoreFacts> = ({ endpoint, isTls, kind }) => {
   return createFinding('store-tls', 'warning', {
     title: `The connection to ${toPlace(endpoint)} is not encrypted.`,
     detail:
-      'Whoever reads it sees the password and the ids of sessions; whoever changes it removes revocations.',
+      'An eavesdropper sees the password and the ids of sessions, and an attacker in between can remove revocations.',
     fix:
       kind === 'redis'
         ? 'Use rediss:// in the address, and tls-port on the server.'
@@ -121,7 +121,7 @@ export async function readRefusal(
   }
 }
 
-/** What is known of rows that have ended, and are not deleted yet. */
+/** Facts about expired rows that are not deleted yet. */
 export interface PruningFacts {
   readonly ended: number
   /** Of the oldest, in milliseconds. */

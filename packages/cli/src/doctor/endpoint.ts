@@ -1,14 +1,14 @@
 import type { StoreOrigin } from 'tokenlib/kit'
 
-/** Where a store is, as far as an address or a client says. */
+/** Where a store is, as far as its address or client tells. */
 export interface Endpoint {
-  /** `null` for a file or a socket of this machine, `undefined` where it is not known. */
+  /** `null` for a file or a socket on this machine, `undefined` if unknown. */
   readonly host: string | null | undefined
-  /** `null` where there is none, or it is not known. */
+  /** `null` if missing or unknown. */
   readonly port: string | null
-  /** `null` where it is not known. */
+  /** `null` if unknown. */
   readonly isTls: boolean | null
-  /** `null` where it is not known. */
+  /** `null` if unknown. */
   readonly hasPassword: boolean | null
 }
 
@@ -18,7 +18,7 @@ const PORTS = { redis: '6379', postgres: '5432', sqlite: null } as const
 export function readAddress(address: string): Endpoint {
   if (address.startsWith('sqlite:')) return { host: null, port: null, isTls: null, hasPassword: null }
   const isRedis = /^rediss?:/.test(address)
-  // Several hosts, as PostgreSQL allows, are no URL: the first one stands for all.
+  // PostgreSQL allows several hosts, which is not a valid URL: take the first one.
   const [, named = '', port] = /^[a-z]+:\/\/(?:.*@)?(\[[^\]]*\]|[^:/?,@]*)(?::(\d+))?/.exec(address) ?? []
   const host = named === '' ? readHostParameter(address) : decodeURIComponent(named)
   return {

@@ -81,7 +81,7 @@ export interface Finding {
   readonly level: Level
   /** One sentence: what is wrong, or what is fine. */
   readonly title: string
-  /** Why it matters; empty where the title says it all. */
+  /** Why it matters; empty if the title is enough. */
   readonly detail: string
   /** One sentence with the command or the variable to set; empty for what is fine. */
   readonly fix: string
@@ -89,14 +89,14 @@ export interface Finding {
   readonly docs: string
 }
 
-/** What a check says beside its id and level. */
+/** The texts of a finding. */
 export interface FindingTexts {
   readonly title: string
   readonly detail?: string
   readonly fix?: string
 }
 
-/** A check of some facts; `null` where it does not apply. */
+/** A check of some facts; `null` if it does not apply. */
 export type Check<Facts> = (facts: Facts) => Finding | null
 
 const DOCS = 'https://github.com/tokenlib/tokenlib/blob/main/docs/'
@@ -110,12 +110,12 @@ export function createFinding(
   return { id, level, title, detail, fix, docs: DOCS + CHECKS[id] }
 }
 
-/** What is fine. */
+/** A finding that everything is fine. */
 export function ok(id: CheckId, title: string): Finding {
   return createFinding(id, 'ok', { title })
 }
 
-/** What could not be looked at: never silently fine. */
+/** A check that could not run: never silently fine. */
 export function notSeen(id: CheckId, what: string, fix: string): Finding {
   return createFinding(id, 'note', { title: `Could not look at ${what}.`, fix })
 }
@@ -127,7 +127,7 @@ export function runChecks<Facts>(facts: Facts, checks: readonly Check<Facts>[]):
 
 const ORDER: readonly Level[] = ['error', 'warning', 'note', 'ok']
 
-/** The findings, what matters most first; otherwise in the order of the checks. */
+/** The findings, most important first; otherwise in the order of the checks. */
 export function sortFindings(findings: readonly Finding[]): Finding[] {
   const ids = Object.keys(CHECKS)
   return findings.toSorted(

@@ -24,7 +24,7 @@ export interface Application {
  */
 export async function loadApplication(call: CommandCall, path: string): Promise<Application> {
   for (const [name, value] of Object.entries(call.env)) {
-    // Those of --env-file, which the module reads from its own environment.
+    // The module reads the variables of --env-file from its own environment.
     if (value !== undefined) process.env[name] ??= value
   }
   const module = await whileRunning(call, path, () => importModule(path))
@@ -84,7 +84,7 @@ async function importModule(path: string): Promise<Readonly<Record<string, unkno
   }
   const exports = (await import(pathToFileURL(file).href)) as Record<string, unknown>
   const { default: main } = exports
-  // What a CommonJS module exports is the default export, and not always the named ones too.
+  // The exports of a CommonJS module are the default export, and not always named exports too.
   const isCommonJs = typeof main === 'object' && main !== null && readInternals(main) === null
   return isCommonJs ? { ...(main as Record<string, unknown>), ...exports } : exports
 }
@@ -98,7 +98,7 @@ interface Found {
 interface Exports {
   readonly names: readonly string[]
   readonly managers: readonly Found[]
-  /** What looks like a manager, and is none that can be looked into. */
+  /** Exports that look like a manager but cannot be inspected. */
   readonly strange: ReadonlyMap<string, string>
 }
 
@@ -106,7 +106,7 @@ async function findManagers(module: Readonly<Record<string, unknown>>): Promise<
   const managers: Found[] = []
   const strange = new Map<string, string>()
   for (const [name, exported] of Object.entries(module)) {
-    // A manager whose keys or store are loaded first.
+    // May be a promise, if keys or a store load first.
     const value: unknown = await exported
     const inspection = readInternals(value)?.inspect() ?? null
     if (inspection !== null) managers.push({ name, manager: value as object, inspection })

@@ -9,7 +9,7 @@ export interface Latency {
   readonly worstMs: number
 }
 
-/** By how much the clock of a store is ahead of this machine's; negative where it is behind. */
+/** By how much the clock of a store is ahead of this machine's; negative if it is behind. */
 export interface ClockDifference {
   readonly differenceMs: number
   /** The difference is exact to this, because half of the round trip may be on either side. */
@@ -18,7 +18,7 @@ export interface ClockDifference {
 
 const SAMPLES = 20
 
-/** Calls one after the other, after one that does not count: it may prepare a statement or load a script. */
+/** Makes the calls in sequence, after a warm-up call: it may prepare a statement or load a script. */
 export async function measureLatency(call: () => Promise<unknown>): Promise<Latency> {
   await call()
   const times: number[] = []
@@ -35,7 +35,7 @@ export async function measureLatency(call: () => Promise<unknown>): Promise<Late
   }
 }
 
-/** Compares the clock of a store, in epoch milliseconds, with that of this machine; the shortest of a few calls counts. */
+/** Compares the clock of a store, in epoch milliseconds, with this machine's; the shortest of a few calls counts. */
 export async function measureClock(readTime: () => Promise<number>): Promise<ClockDifference> {
   let best: ClockDifference | null = null
   for (let sample = 0; sample < 5; sample++) {
@@ -50,7 +50,7 @@ export async function measureClock(readTime: () => Promise<number>): Promise<Clo
   return best as ClockDifference
 }
 
-// To hundredths: what is below says nothing.
+// To hundredths: smaller digits are noise.
 function round(milliseconds: number): number {
   return Math.round(milliseconds * 100) / 100
 }

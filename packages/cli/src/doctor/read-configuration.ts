@@ -11,7 +11,7 @@ import {
 } from 'tokenlib/kit'
 import { CONFIG_NAMES, type Environment, type FieldName, KEY_FIELDS } from '../configuration.js'
 
-/** What `doctor` knows of a configuration. */
+/** What `doctor` knows about a configuration. */
 export interface ConfigurationFacts {
   /** Where it is from: the variables, or the manager of the application. */
   readonly source: 'environment' | 'application'
@@ -19,7 +19,7 @@ export interface ConfigurationFacts {
   readonly config: TokenConfig
   /** What is wrong with single variables. */
   readonly fieldErrors: readonly string[]
-  /** Why a manager cannot be built of the variables that are valid by themselves. */
+  /** Why a manager cannot be built from the variables that are valid by themselves. */
   readonly ruleErrors: readonly string[]
   /** For each variable with an unknown name, a sentence with the nearest known one. */
   readonly unknownNames: readonly string[]
@@ -34,7 +34,7 @@ export interface ConfigurationFacts {
   readonly nodeEnv: string | null
 }
 
-// Only together with keys they say something.
+// They mean something only together with keys.
 const KEY_OPTIONS: readonly FieldName[] = [
   'JWT_ALGORITHM',
   'JWT_DECODE_ALGORITHMS',
@@ -109,7 +109,7 @@ function isOfKeys(name: string): boolean {
   return [...KEY_FIELDS, ...KEY_OPTIONS].includes(name as FieldName)
 }
 
-// Keys and everything else by themselves, so that a mistake of one does not hide that of the other.
+// Checks keys separately from everything else, so that a mistake in one does not hide a mistake in the other.
 function readRuleErrors(valid: Environment, hasKeys: boolean): string[] {
   const pick = (test: (name: string) => boolean): Environment =>
     Object.fromEntries(Object.entries(valid).filter(([name]) => test(name)))
@@ -131,7 +131,7 @@ function readWeakSecrets(config: TokenConfig): string[] {
   const errors = SECRET_FIELDS.map((name) => {
     const material = parseJwkText(config[name])
     if (material === null) return null
-    // What is no secret at all is reported as a broken rule.
+    // An unusable secret is reported as a broken rule.
     const error = readConfigurationError(() => importSecret(name, material, algorithm, true))
     return error === null
       ? readConfigurationError(() => importSecret(name, material, algorithm, false))
@@ -151,7 +151,7 @@ const CLASSES = [/[a-z]/, /[A-Z]/, /[0-9]/]
 export function isTyped(secret: unknown): boolean {
   // Bytes and key objects come from a program.
   const text = typeof secret === 'string' ? secret.trim() : ''
-  // A key in JSON, and bytes that are no text, come from a program.
+  // A key in JSON, and bytes that are not text, come from a program.
   if (text === '' || text.startsWith('{') || !/^[ -~]*$/.test(text)) return false
   if (HEXADECIMAL.test(text)) return readBits(text.toLowerCase()) < 3
   return readBits(text) < MIN_BITS_PER_CHARACTER || !CLASSES.every((characters) => characters.test(text))

@@ -5,7 +5,7 @@ import { readRefusal } from './check-store.js'
 import type { Endpoint } from './endpoint.js'
 import { type ClockDifference, type Latency, measureClock, measureLatency } from './measure.js'
 
-/** What `doctor` knows of a Redis server; `null` is what the user of the connection may not see. */
+/** What `doctor` knows about a Redis server; `null` for what the connection's user may not see. */
 export interface RedisFacts {
   /** The lines of INFO. */
   readonly info: ReadonlyMap<string, string> | null
@@ -18,7 +18,7 @@ export interface RedisFacts {
   /** The state of the namespace. */
   readonly history: 'whole' | 'damaged' | 'absent' | null
   readonly entries: number | null
-  /** The node that has the namespace, where that is another one of a cluster. */
+  /** The node that has the namespace, if that is another node of a cluster. */
   readonly movedTo: string | null
   readonly latency: Latency | null
   readonly clock: ClockDifference | null
@@ -75,13 +75,13 @@ async function readRights(inspection: RedisInspection): Promise<RedisRights> {
 
 async function readSetting(probe: RedisProbe, name: string): Promise<string | null> {
   const answer = await probe.command('CONFIG', 'GET', name).catch(unwrap)
-  // By version 2 of the protocol a list of names and values, by version 3 a map.
+  // Version 2 of the protocol returns a list of names and values, version 3 a map.
   const pairs: unknown = answer instanceof Map ? Object.fromEntries(answer) : answer
   const value: unknown = Array.isArray(pairs) ? pairs[1] : (pairs as Record<string, unknown> | null)?.[name]
   return typeof value === 'string' ? value : null
 }
 
-// The command line wraps what a client rejects with; an answer of the server is not about the connection.
+// The command line wraps client errors as connection failures; an error reply from the server is not one.
 function unwrap(error: unknown): never {
   throw error instanceof CommandError && isAnswer(error.cause) ? error.cause : error
 }

@@ -7,7 +7,7 @@ import type { PruningFacts } from './check-store.js'
 import { type Latency, measureLatency } from './measure.js'
 import { toMessage } from '../words.js'
 
-/** What `doctor` knows of a SQLite file; `null` is what could not be read. */
+/** What `doctor` knows about a SQLite file; `null` for what could not be read. */
 export interface SqliteFacts {
   readonly path: string
   /** The mode of the least protected of its files, in octal as `ls` has it; `null` on Windows. */
@@ -19,9 +19,9 @@ export interface SqliteFacts {
   readonly journalMode: string | null
   /** The first mistake that `quick_check` found, or `ok`. */
   readonly integrity: string
-  /** `null` where there are no tables. */
+  /** `null` without tables. */
   readonly tablesVersion: number | null
-  /** The version that this release makes. */
+  /** The version that this release creates. */
   readonly ownVersion: number
   readonly entries: number | null
   /** Why the file cannot be written, or `null`. */
@@ -98,7 +98,7 @@ function readWriteError(probe: SqliteProbe, path: string, meta: string | null): 
   try {
     probe.all('BEGIN IMMEDIATE')
     try {
-      // No row has this id: it writes nothing, and fails where nothing can be written.
+      // No row has this id: it writes nothing, but fails if the file is read-only.
       probe.all(`DELETE FROM ${meta} WHERE id = 0`)
     } finally {
       probe.all('ROLLBACK')

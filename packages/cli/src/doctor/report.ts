@@ -3,17 +3,17 @@ import type { Terminal } from '../terminal.js'
 import { countLevel, type Finding, type Level, sortFindings } from './findings.js'
 import { toCount, toPrintable } from '../words.js'
 
-/** How the screen is written. */
+/** The layout of the report. */
 export interface ReportOptions {
-  /** What was looked at, one line each. */
+  /** What was checked, one line each. */
   readonly subjects: readonly (readonly [name: string, text: string])[]
   /** In characters. */
   readonly width: number
-  /** Whether everything is written: reasons, and what is fine. */
+  /** Whether to print everything, including reasons and what is fine. */
   readonly isVerbose: boolean
 }
 
-/** Writes the findings on one screen, what matters most first. */
+/** Writes the findings on one screen, most important first. */
 export function writeReport(terminal: Terminal, findings: readonly Finding[], options: ReportOptions): void {
   const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, options.width))
   const screen = { terminal, width, findings: sortFindings(findings) }
@@ -98,7 +98,7 @@ function colour(terminal: Terminal, level: Level, lines: readonly string[], id =
 const INDENT = 8
 const ARROW = '→ '
 
-/** A text beside a name, escaped before it is measured. */
+/** A text next to a name, escaped before it is measured. */
 function wrap(name: string, text: string, width: number, bullet = ''): string[] {
   return toRows(toPrintable(text), width - INDENT - bullet.length).map((row, at) =>
     at === 0 ? name.padEnd(INDENT) + bullet + row : ' '.repeat(INDENT + bullet.length) + row,

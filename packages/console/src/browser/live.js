@@ -7,8 +7,8 @@ const MAX_PROCESSES = 100
 const RETRY_MS = 5000
 
 /**
- * Shows revocations as they happen; a stream that has ended is opened again. There is none while the page is hidden: over
- * HTTP/1.1 a browser has six connections to a server, and tabs in the background would hold them all.
+ * Shows revocations as they happen; reopens a stream that has ended. Closes it while the page is hidden: over HTTP/1.1 a
+ * browser has six connections to a server, and background tabs would hold them all.
  */
 export function startLive() {
   const list = byId('live')

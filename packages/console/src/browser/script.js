@@ -1,4 +1,4 @@
-// Everything that is shown is put in as text: no markup is ever made of what users, clients or servers wrote.
+// Inserts everything as text: never creates markup from what users, clients or servers wrote.
 import { startLive } from './live.js'
 import { append, byId, fill, requestJson, showText, toAge, toSeconds, toTime, toValue } from './tools.js'
 
@@ -143,7 +143,7 @@ function openDialog(wanted) {
     'bad',
   )
   showText('confirm-error', '', 'bad')
-  // One session of one user is not worth the typing of its id.
+  // Don't ask people to type the id of a single session.
   const isTyped = kind !== 'session'
   byId('typed-part').hidden = !isTyped
   typed.required = isTyped
@@ -168,7 +168,7 @@ async function confirmRevocation() {
   const body = { kind, id, reason: reason.value, confirmation: expected }
   /** @type {Reply<{ isKnown: boolean | null }>} */
   const { answer, problem } = await requestJson('api/revoke', body)
-  // It may have been closed meanwhile, and may be open again for something else.
+  // The dialog may have been closed since, and may be open for another target.
   const isShown = dialog.open && target === asked
   const what = kind === 'all' ? ['Everything'] : [`The ${kind} `, toValue(id)]
   if (isShown) confirmButton.disabled = false

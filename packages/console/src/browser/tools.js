@@ -41,7 +41,7 @@ export function toValue(text) {
 }
 
 /**
- * Shows a text, or texts and elements, in an element, or hides the element if there is none.
+ * Shows texts and elements in an element, or hides the element if they are empty.
  * @param {string} id
  * @param {string | readonly (string | Node)[]} content
  * @param {'bad' | ''} className
@@ -73,7 +73,7 @@ export function fill(list, facts) {
 const FORMAT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
 /**
- * A moment, in the time of whoever looks at it.
+ * A moment, in the viewer's time zone.
  * @param {string} iso
  */
 export function toTime(iso) {
@@ -105,7 +105,7 @@ export function toSeconds(milliseconds) {
  */
 
 /**
- * Asks the console's API; `problem` says why there is no answer. With a body, it is a change.
+ * Calls the console's API; `problem` explains a failure. A call with a body is a change.
  * @template Answer
  * @param {string} path
  * @param {object} [body]
@@ -142,7 +142,7 @@ const ADVICE = {
 /** @param {number} status @param {unknown} answer */
 function toProblem(status, answer) {
   const { code, message } = /** @type {{ code?: unknown, message?: unknown }} */ (answer ?? {})
-  // The session may well go on: the application renews the token when it sends the page.
+  // The session may still be alive: the application renews the token when it sends the page.
   if (code === 'TOKEN_EXPIRED') return 'Your access has expired: reload the page.'
   const text = typeof message === 'string' ? message : `The application answered with status ${status}`
   return `${text}. ${ADVICE[String(code)] ?? ''}`.trim()

@@ -14,7 +14,7 @@ export interface KeyRequest {
 /** A function like the global `fetch`. */
 export type KeyFetch = (url: string, request: KeyRequest) => Promise<Response>
 
-/** How a document is fetched, and what is refused. */
+/** How to fetch a document, and what to reject. */
 export interface FetchRules {
   /** For all requests of one load, with their bodies. */
   readonly timeoutMs: number
@@ -32,7 +32,7 @@ export interface JsonFetcher {
   (url: string): Promise<Readonly<Record<string, unknown>>>
 }
 
-/** What `load` resolves to, if that is before the deadline; every request that is left then is aborted. */
+/** Runs `load` with a deadline, and aborts its remaining requests at the end. */
 export async function fetchBeforeDeadline<Value>(
   rules: FetchRules,
   scheduler: Scheduler,
@@ -51,7 +51,7 @@ export async function fetchBeforeDeadline<Value>(
       true,
     )
   } finally {
-    // Also ends bodies that nobody reads: they would keep their connections.
+    // Also ends unread bodies, which would keep their connections open.
     controller.abort()
   }
 }
@@ -83,7 +83,7 @@ async function fetchJson(
     await assertAddresses(url, rules.allowPrivateNetwork)
     signal.throwIfAborted()
     const response = await send(url, configuredOrigin, rules, signal)
-    // By a `fetch` of the application, which does not obey `redirect`: where it led to was not checked before.
+    // A `fetch` of the application may ignore `redirect` and follow one to a URL that was not checked.
     if (response.redirected) {
       if (rules.maxRedirects === 0) throw notAllowed(url)
       parseKeyUrl(response.url, rules.allowPrivateNetwork)
@@ -94,7 +94,7 @@ async function fetchJson(
       return parseDocument(url, await readBody(url, response, rules.maxBytes))
     }
     if (redirects >= rules.maxRedirects) throw notAllowed(url)
-    // Ends when the exchange ends; an error of it says nothing new.
+    // Ends with the exchange; its error adds nothing.
     void response.body?.cancel().catch(() => undefined)
     if (!URL.canParse(location, url.href)) throw new Error(`${showUrl(url)} redirects to an invalid URL`)
     url = parseKeyUrl(new URL(location, url).href, rules.allowPrivateNetwork)
@@ -104,9 +104,9 @@ async function fetchJson(
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
- * Looks the name in a URL up, and throws if its addresses are not allowed.
+ * Looks up the host name of a URL, and throws if an address is not allowed.
  *
- * A name that cannot be looked up is left to `fetch`: a proxy may know it. The server needs a certificate for the name.
+ * If the lookup fails, `fetch` decides: a proxy may know the name, and the server needs a certificate for it.
  */
 export async function assertAddresses(url: URL, allowPrivateNetwork: boolean): Promise<void> {
   if (hostKindOf(url.hostname) !== 'name') return
@@ -128,7 +128,7 @@ async function send(
       ...(url.origin === configuredOrigin ? headers : {}),
     },
     redirect: 'manual',
-    // Frameworks that replace the global `fetch` would keep the answer, and with it keys that were withdrawn.
+    // Frameworks that replace the global `fetch` would cache the response, and keep withdrawn keys alive.
     ...(IS_WORKERD ? {} : { cache: 'no-store' }),
     signal,
   }

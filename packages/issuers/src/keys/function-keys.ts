@@ -20,7 +20,7 @@ import {
 import { createBackground, createKeyCache, type KeyCache, type KeyParts } from './key-cache.js'
 import { createLookupBudget, type LookupBudget } from './lookup-budget.js'
 
-/** The key for a header: one, several of which the `kid` selects, or `null` for none. */
+/** The key for a header, several to select from by `kid`, or `null` if there is no key. */
 export type KeyAnswer = Jwk | readonly Jwk[] | { readonly keys: readonly Jwk[] } | KeyMaterial | null
 
 /** Finds the key of a token by its header, which is not verified yet, and the issuer it claims. */
@@ -34,20 +34,20 @@ const MAX_CALLS = 100
 const MAX_UNKNOWN_CALLS = 10
 // How many calls there may be per second for callers that may not retry.
 const MAX_CERTAIN_CALLS = 10
-// How many headers are remembered that had a key, and that had none.
+// How many headers with a key, and without one, are remembered.
 const MAX_REMEMBERED = 1000
 
 /** The keys that a function of the application finds; each answer is remembered for its algorithm and `kid`. */
 export function createFunctionKeys(findKeys: KeyFunction, parts: KeyParts): SourceKeys {
   const { issuer, algorithms, timing, runtime } = parts
-  // The least recently used first. Those without a key are apart: they must not take the place of one that has.
+  // The least recently used first. Headers without a key are kept separately, so that they cannot displace the others.
   const entries = new Map<string, KeyCache>()
   const pending = new Map<string, KeyCache>()
   const owners = new WeakMap<BoundKey, string>()
   const { scheduler } = runtime
   const { monotonicNow: now } = scheduler
   const budgets = createBudgets(timing.cooldownMs, now)
-  // Headers that had a key at some time are no guesses: strangers cannot keep them from being looked for again.
+  // Headers that had a key before are not guesses: strangers cannot block new lookups for them.
   const known = new Map<string, true>()
   const unknown = new Map<string, number>()
   const isUnknown = (id: string): boolean => now() - (unknown.get(id) ?? -Infinity) < timing.cooldownMs
@@ -87,7 +87,7 @@ export function createFunctionKeys(findKeys: KeyFunction, parts: KeyParts): Sour
     return found
   }
 
-  // A call for a header that is not known, within its budget. Returns what to do when it has found a key.
+  // Takes a call for an unknown header from its budget. Returns what to do if the call finds a key.
   const takeCall = (id: string, mustBeCertain: boolean): (() => void) => {
     const { certain, all, guesses } = budgets
     const isGuess = !known.has(id)
@@ -187,8 +187,8 @@ function toKeySet(answer: unknown, header: JwsHeader, rules: KeySetRules): Issue
   throw new TypeError('The key function must return a key, a list of JWKs, a JWK set or null')
 }
 
-// The answer is for this header alone: a single key that does not name its algorithm is for that of the header, if that is
-// one of the issuer's and fits.
+// The answer is for this header alone: a single key without `alg` uses the algorithm of the header, if the issuer allows it
+// and the key fits.
 function forHeader({ alg }: JwsHeader, rules: KeySetRules): KeySetRules {
   const first = rules.algorithms.filter((name) => name === alg)
   return { ...rules, algorithms: [...first, ...rules.algorithms.filter((name) => name !== alg)] }

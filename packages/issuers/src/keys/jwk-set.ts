@@ -18,7 +18,7 @@ import {
 export interface RefusedKey {
   /** `null` if the key has no valid one. */
   readonly kid: string | null
-  /** Why; never a member of the key. */
+  /** Why it is not used; never includes a member of the key. */
   readonly reason: string
   /** Whether the key is not meant for signatures: nothing is wrong with it. */
   readonly isForOtherUse: boolean
@@ -26,7 +26,7 @@ export interface RefusedKey {
   readonly disclosed: NodeKey | null
 }
 
-/** The keys of an issuer, each bound to one algorithm, and those that are not used. */
+/** The keys of an issuer, each bound to one algorithm, and the unused keys. */
 export interface IssuerKeySet {
   readonly keys: readonly BoundKey[]
   readonly refused: readonly RefusedKey[]
@@ -65,7 +65,7 @@ export function bindKeySet(entries: readonly unknown[], rules: KeySetRules): Iss
   return { keys, refused }
 }
 
-/** A key that is no JWK, under the `kid` it was asked for. */
+/** Binds a key that is not a JWK to the `kid` of the request. */
 export function bindMaterial(material: KeyMaterial, kid: string, rules: KeySetRules): IssuerKeySet {
   try {
     const bound = bind(importMaterial(material), kid, null, rules.algorithms)
@@ -93,8 +93,8 @@ export function selectIssuerKeys(keys: readonly BoundKey[], { alg, kid }: JwsHea
 const AMBIGUOUS = 'another key of the set has the same "kid" and algorithm'
 
 /**
- * Those of earlier keys that a set without a usable key does not refuse: by their `kid`, or as the same key. Where two keys
- * have a `kid`, it says nothing about the one that had it before.
+ * The earlier keys that a set without a usable key does not refuse, by `kid` or by key. A `kid` that two keys of the set
+ * share does not refuse an earlier key.
  */
 export function withoutRefused(keys: readonly BoundKey[], { refused }: IssuerKeySet): readonly BoundKey[] {
   return keys.filter((key) => !isDisclosed(key, refused) && !isRefusedByName(key, refused))
@@ -150,7 +150,7 @@ class KeyRefusal extends Error {
   }
 }
 
-// `null` for one that is not valid, the empty text for none.
+// `null` if it is invalid, empty if it is missing.
 function readKid(entry: unknown): string | null {
   if (!isJsonObject(entry)) return null
   const { kid } = entry
@@ -207,7 +207,7 @@ function readPublicPart(jwk: Readonly<Record<string, unknown>>): NodeKey | null 
   }
 }
 
-// Under whichever name: anybody can sign with it now.
+// Whatever its name is: anyone can sign with it now.
 function isDisclosed({ key }: BoundKey, refused: readonly RefusedKey[]): boolean {
   return refused.some(({ disclosed }) => disclosed?.equals(key) === true)
 }

@@ -8,9 +8,9 @@ import { createLookupBudget } from './lookup-budget.js'
 export interface KeyTiming {
   /** One load, from beginning to end. */
   readonly timeoutMs: number
-  /** After this long they are loaded again, while they stay in use. */
+  /** When to reload them, while they stay in use. */
   readonly maxAgeMs: number
-  /** For so much longer they are used if that fails. */
+  /** How much longer to use them if reloading fails. */
   readonly maxStaleMs: number
   /** Between two loads for unknown keys that requests name; the longest time between two attempts. */
   readonly cooldownMs: number
@@ -19,11 +19,11 @@ export interface KeyTiming {
 /** Where a cache runs. */
 export interface KeyRuntime {
   readonly scheduler: Scheduler
-  /** Whether what a request has started ends with it. */
+  /** Whether work that a request has started ends with the request. */
   readonly isWorkerd: boolean
 }
 
-/** Whose keys they are. */
+/** The issuer of the keys. */
 export interface KeyOwner {
   /** The exact text of `iss`. */
   readonly issuer: string
@@ -40,22 +40,22 @@ export interface KeyParts extends KeyOwner {
 
 /** What a cache needs. */
 export interface KeyCacheOptions extends KeyParts {
-  /** `null`: there is no such key, which is not a failure. */
+  /** `null` means that the key does not exist, which is not a failure. */
   readonly load: (previous: readonly BoundKey[]) => Promise<IssuerKeySet | null>
 }
 
 /** Keys that were loaded, and are loaded again when they are due. */
 export interface KeyCache {
-  /** The keys that may be used now; `null` if there are none, or they are too old. Starts a reload when it is due. */
+  /** The keys that may be used now; `null` if none are loaded or they are too old. Starts a reload when it is due. */
   current(): readonly BoundKey[] | null
-  /** Whether a key that is not among them may be looked for: not within the cool-down after a load for such a key. */
+  /** Whether an unknown key may be looked for: not within the cool-down after the last load for one. */
   mayHaveMore(): boolean
-  /** Waits for the load under way, or starts one. Rejects with `KeysUnavailableError` if there are no keys after it. */
+  /** Waits for the pending load, or starts one. Rejects with `KeysUnavailableError` if it leaves no usable keys. */
   load(): Promise<void>
   /**
-   * Waits for a load that is sent after this call: at most one per second, shared by everybody who waits for it. The
-   * cool-down does not apply, so nobody can use it up. Rejects like `load`. Whether that load succeeded: a key that is not
-   * there then does not exist.
+   * Waits for a load that is sent after this call: at most one per second, shared by all callers. The cool-down does not
+   * apply, so strangers cannot use it up. Resolves to whether the load succeeded: then a missing key does not exist.
+   * Rejects like `load`.
    */
   loadAnew(): Promise<boolean>
   /** The keys that were loaded last, however old. */
@@ -66,11 +66,11 @@ export interface KeyCache {
 
 // After the first failure; doubled after each further one, up to the cool-down.
 const FIRST_RETRY_MS = 1000
-// A load that takes so much longer than its deadline has ended without a word: Workers drop what a request has left behind.
+// A load this long past its deadline is lost: Workers drop the pending work of a finished request.
 const LOST_AFTER_MS = 1000
 // Between two loads for callers who cannot be told to come back later.
 const ANEW_INTERVAL_MS = 1000
-// In Workers, where each request has to load for itself: so many at a time. Others look after each pause whether one is done.
+// In Workers, where each request loads for itself: this many at a time. Others poll whether one is done.
 const MAX_PARALLEL_LOADS = 4
 const PAUSE_MS = 50
 
@@ -87,14 +87,14 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   const { monotonicNow: now } = scheduler
   let keys: ReadonlySet<BoundKey> = new Set()
   let list: readonly BoundKey[] = []
-  // When the request for them was sent: what they say was true then.
+  // When the request for the current keys was sent.
   let loadedAt = Number.NEGATIVE_INFINITY
-  // When the first of the answers was asked for that had no usable key; `null` if the last one had some.
+  // When the issuer first answered without a usable key; `null` if the last answer had one.
   let withdrawnAt: number | null = null
-  // The newest last. More than one in Workers only, or after one that was lost.
+  // The newest last. More than one only in Workers, or after a lost load.
   let underWay: readonly Loading[] = []
   let endedAt = Number.NEGATIVE_INFINITY
-  // Loads for keys that are missing in the set: those that requests cause, and those of `loadAnew`.
+  // Budgets for loading missing keys: for requests, and for `loadAnew`.
   const misses = createLookupBudget(1, timing.cooldownMs, now)
   const anew = createLookupBudget(1, ANEW_INTERVAL_MS, now)
   // The load of `loadAnew` that is not sent yet.
@@ -159,7 +159,7 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
 
   const start = (startedAt: number): Loading => {
     const sequence = ++started
-    // Not before it is among those under way: a load that fails at once would leave itself behind.
+    // Start after it is in `underWay`: a load that fails immediately would otherwise stay there.
     const done = settleQuietly(
       Promise.resolve()
         .then(() => run(startedAt, sequence))
@@ -179,8 +179,8 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   const isDue = (time: number): boolean =>
     time - loadedAt > timing.maxAgeMs && listLoading(time).length === 0 && isRetryDue(time)
 
-  // Whether the keys can be used at once. What a Worker starts in the background ends with its request: there, the first
-  // request that finds the keys due waits for them.
+  // Whether the keys can be used without waiting. In a Worker, background work ends with its request, so the first request
+  // that finds the keys due waits for the reload.
   const isReady = (time: number): boolean => {
     if (!isUsable(time)) return false
     if (!isDue(time)) return true
@@ -202,10 +202,10 @@ export function createKeyCache(options: KeyCacheOptions): KeyCache {
   }
 
   const loadInTurn = async (isDone: () => boolean): Promise<void> => {
-    // Also if there is no wait: everybody who comes in this turn of the event loop shares the load.
+    // Even for 0 ms: all callers in this turn of the event loop share the load.
     await sleep(scheduler, anew.waitMs())
     turn = null
-    // In a Worker, another request may have loaded them meanwhile.
+    // In a Worker, another request may have loaded them since.
     if (isDone() || (await waitForRoom(isDone))) return
     anew.take()
     await start(now()).done
@@ -252,7 +252,7 @@ function toLoadedEvent(issuer: string, { keys, refused }: IssuerKeySet) {
   }
 }
 
-/** What was started without anybody who waits for it. */
+/** Loads that nobody awaits. */
 export interface Background {
   /** Does nothing in Workers. */
   start(load: () => Promise<void>): void
@@ -260,7 +260,7 @@ export interface Background {
   done(): Promise<void>
 }
 
-/** A place for loads that nobody waits for, such as that of a synchronous check. */
+/** Keeps track of loads that nobody awaits, such as the load that a synchronous check starts. */
 export function createBackground({ isWorkerd }: KeyRuntime): Background {
   const underWay = new Set<Promise<void>>()
   return {

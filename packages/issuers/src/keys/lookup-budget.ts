@@ -1,15 +1,15 @@
-/** How many look-ups for unknown keys are allowed, refilled evenly over time. */
+/** Limits lookups for unknown keys; refills evenly over time. */
 export interface LookupBudget {
-  /** Milliseconds until the next look-up is allowed; 0 if one is allowed now. */
+  /** Milliseconds until the next lookup is allowed; 0 if one is allowed now. */
   waitMs(): number
-  /** Takes one look-up. Returns `false` and takes nothing if none is left. */
+  /** Takes one lookup. Returns `false` and takes nothing if none is left. */
   take(): boolean
-  /** Gives one back: the look-up found a key, so it was no guess. */
+  /** Returns one: the lookup found a key, so it was not a guess. */
   giveBack(): void
 }
 
 /**
- * A budget of `count` look-ups per `periodMs`. They come back one by one, so that nobody can use up a whole period at once.
+ * A budget of `count` lookups per `periodMs`. They refill one by one, so that a burst cannot use up the next period too.
  * `now` is a monotonic clock in milliseconds.
  */
 export function createLookupBudget(count: number, periodMs: number, now: () => number): LookupBudget {

@@ -18,11 +18,11 @@ import {
   type TokenEndpointOptions,
 } from './token-endpoint.js'
 
-/** Who may introspect tokens, and what is said about them. */
+/** Who may introspect tokens, and what the response contains. */
 export interface IntrospectionOptions<Client, Payload> extends TokenEndpointOptions<Client, Payload> {
   /** Where the endpoint is. Default `/oauth/introspect`. */
   readonly path?: string
-  /** Further claims in the response, by name. Without it, only the members of RFC 7662 are there. */
+  /** More claims to include in the response, by name. Default: only the members of RFC 7662. */
   readonly claims?: readonly string[]
   /**
    * Whether refresh tokens are introspected too. By default they are inactive: a resource server that looks at `active`
@@ -31,7 +31,7 @@ export interface IntrospectionOptions<Client, Payload> extends TokenEndpointOpti
   readonly refreshTokens?: boolean
 }
 
-/** What the introspection endpoint uses of a manager. */
+/** The parts of a manager that the introspection endpoint uses. */
 export interface IntrospectionTokens<Payload> {
   readonly config: TokenConfig
   readonly accessTokenRequired: Dependency<Payload>
@@ -53,7 +53,7 @@ const OPTIONS: OptionKinds<IntrospectionOptions<unknown, unknown>> = {
 }
 
 /**
- * An introspection endpoint (RFC 7662): tells an authenticated client whether a token is good, revocation included. Mount
+ * An introspection endpoint (RFC 7662): tells an authenticated client whether a token is valid and not revoked. Mount
  * it with the `mount` of an adapter.
  *
  * @example
@@ -71,7 +71,7 @@ export function createIntrospectionRoute<Payload extends StandardClaims, Client>
       const payload = await internalsOf(tokens).inspectToken(token)
       return payload.type === 'access' || refreshTokens ? payload : null
     } catch (error) {
-      // RFC 7662 §2.2: whatever is wrong with the token, no reason is given. What could not be checked is no answer.
+      // RFC 7662 §2.2: give no reason. But an outage must not make a token look inactive.
       if (isTokenError(error) && !isOutage(error)) return null
       throw error
     }
@@ -83,7 +83,7 @@ export function createIntrospectionRoute<Payload extends StandardClaims, Client>
     config: tokens.config,
     async answer(token, caller) {
       const payload = await readPayload(token)
-      // RFC 7662 §2.2: a token that this client may not know of is inactive for it.
+      // RFC 7662 §2.2: a token that this client must not know about is inactive.
       const isActive = payload !== null && (await parseAllowed(isAllowed, payload, caller))
       return createJsonAnswer(isActive ? toMembers(payload, claims) : { active: false })
     },
@@ -96,7 +96,7 @@ function toMembers(
   names: readonly string[],
 ): object {
   const { sub, type, scopes = [], exp, iat, nbf, aud, iss, jti, cnf, client_id: clientId } = payload
-  // RFC 6749 §3.3: a scope of an issuer that has a space in it would be read as two.
+  // RFC 6749 §3.3: a scope with a space in it would be read as two.
   const told = scopes.filter((scope) => !/\s/.test(scope))
   const claims = payload as unknown as Readonly<Record<string, unknown>>
   return {
@@ -104,7 +104,7 @@ function toMembers(
     active: true,
     ...(told.length > 0 && { scope: told.join(' ') }),
     ...(typeof clientId === 'string' && { client_id: clientId }),
-    // RFC 6749 §7.1: the type is that of an access token; a refresh token has none.
+    // RFC 6749 §7.1: only access tokens have a type.
     ...(type === 'access' && { token_type: cnf?.jkt === undefined ? 'Bearer' : 'DPoP' }),
     // RFC 9449 §6.2, RFC 8705 §3.2: the resource server checks the proof.
     ...(cnf !== undefined && { cnf }),

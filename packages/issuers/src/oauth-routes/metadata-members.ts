@@ -10,7 +10,7 @@ import {
   text,
 } from 'tokenlib/kit'
 
-/** What an authorization server publishes of itself (RFC 8414 §2), beside `issuer`. */
+/** The metadata of an authorization server (RFC 8414 §2), except `issuer`. */
 export interface ServerMetadata {
   /** Required by RFC 8414; `['none']` for a server without an authorization endpoint. */
   readonly response_types_supported: readonly string[]
@@ -47,15 +47,15 @@ export interface ServerMetadata {
   readonly require_pushed_authorization_requests?: boolean
 }
 
-/** What a protected resource publishes of itself (RFC 9728 §2). */
+/** The metadata of a protected resource (RFC 9728 §2). */
 export interface ResourceMetadata {
   /** The resource: an https URL without query and fragment. */
   readonly resource: string
-  /** The issuers whose tokens it takes. Default: the `issuer` of the options, if there is one. */
+  /** The issuers whose tokens it accepts. Default: the `issuer` of the options, if set. */
   readonly authorization_servers?: readonly string[]
   readonly jwks_uri?: string
   readonly scopes_supported?: readonly string[]
-  /** Of `header`, `body` and `query`. */
+  /** Any of `header`, `body` and `query`. */
   readonly bearer_methods_supported?: readonly string[]
   readonly resource_signing_alg_values_supported?: readonly string[]
   readonly resource_name?: string

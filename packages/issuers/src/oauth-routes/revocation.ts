@@ -22,9 +22,9 @@ import {
 export interface RevocationRouteOptions<Client> extends TokenEndpointOptions<Client, TokenPayload> {
   /** Where the endpoint is. Default `/oauth/revoke`. */
   readonly path?: string
-  /** Whether an access token takes its session with it, as a log-out does; a refresh token always does. Default `true`. */
+  /** Whether revoking an access token ends its session, like a logout; a refresh token always does. Default `true`. */
   readonly session?: boolean
-  /** The name that revocations of a client are recorded under, in events. */
+  /** The client's name in the events about its revocations. */
   readonly actor?: (client: Client) => string
 }
 
@@ -34,7 +34,7 @@ const OPTIONS: OptionKinds<RevocationRouteOptions<unknown>> = {
   actor: callable(),
 }
 
-/** What the revocation endpoint uses of a manager. */
+/** The parts of a manager that the revocation endpoint uses. */
 export type RevocationRouteTokens = Pick<TokenManager, 'config' | 'logout' | 'revoke'>
 
 /**
@@ -59,7 +59,7 @@ export function createRevocationRoute<Client>(
     const endsSession = payload.sid !== undefined && (payload.type === 'refresh' || session)
     if (endsSession) await tokens.logout(payload, origin)
     else if (payload.jti !== undefined) await tokens.revoke.token(payload, origin)
-    // Not 200: the client would believe that the token is gone.
+    // Not 200: the client would believe that the token is revoked.
     else throw new RefusedRequest(400, 'unsupported_token_type', 'The token has no id to revoke it by')
   }
 
@@ -70,14 +70,14 @@ export function createRevocationRoute<Client>(
     async answer(token, caller, request) {
       const payload = await internals.readRevocableToken(token)
       if (payload !== null) {
-        // RFC 7009 §2.1: a token of another client is refused; RFC 6749 §5.2 has the code for that.
+        // RFC 7009 §2.1: reject the token of another client; RFC 6749 §5.2 has the error code.
         if (!(await parseAllowed(isAllowed, payload, caller))) {
           throw new RefusedRequest(400, 'invalid_grant', 'The token was issued to another client')
         }
         const origin = actor && { actor: await callHook('actor', () => actor(caller)) }
         await revoke(payload, { request, ...origin })
       }
-      // RFC 7009 §2.2: also for a token that is none, because there is nothing left to do.
+      // RFC 7009 §2.2: 200 even for an invalid token, because nothing is left to do.
       return createEmptyAnswer(200)
     },
   })

@@ -21,14 +21,14 @@ import { invalidRequest, toOAuthBody } from '../oauth-error.js'
 /** Who may use an endpoint for tokens, and where it is. */
 export interface TokenEndpointOptions<Client, Payload> {
   /**
-   * Authenticates the client that calls the endpoint, and throws for everybody else: `clientCredentials`, a dependency of
-   * the manager, or one of the application. Required, because nobody else keeps strangers out. A token error or a
+   * Authenticates the client that calls the endpoint, and throws for anyone else: `clientCredentials`, a dependency of
+   * the manager, or one of your own. Required, because nothing else keeps strangers out. A token error or a
    * `Response` that it throws is the answer; any other error is answered with 500.
    */
   readonly client: ((request: Request) => Client | Promise<Client>) & Answering<Client>
   /** Where the endpoint is. */
   readonly path?: string
-  /** Whether a client may use the endpoint for a token; without it, every client may for every token. */
+  /** Whether a client may use the endpoint for a token. Default: every client, for every token. */
   readonly isAllowed?: (payload: Payload, client: Client) => boolean | Promise<boolean>
 }
 
@@ -39,7 +39,7 @@ export const ENDPOINT_OPTIONS: OptionKinds<TokenEndpointOptions<unknown, unknown
   isAllowed: callable(),
 }
 
-/** What other names for them mean. */
+/** Common wrong names of these options. */
 export const MEANT_OPTIONS: Readonly<Record<string, string>> = { authenticate: 'client', allow: 'client' }
 
 /** What an endpoint does with a token of an authenticated client. */
@@ -53,7 +53,7 @@ export interface TokenEndpoint<Client> {
 /** The routes of an endpoint: one path, one method. */
 export function createTokenEndpoint<Client>(endpoint: TokenEndpoint<Client>): MountableRoutes {
   const { path, config, answer } = endpoint
-  // It is called with Fetch requests only.
+  // Called only with Fetch requests.
   const authenticate = callDependency(endpoint.client as Dependency<Client>)
 
   const answerRequest = async (request: Request): Promise<Response> => {
@@ -84,7 +84,7 @@ export async function parseAllowed<Client, Payload>(
   throw new TypeError('isAllowed must return true or false')
 }
 
-// What refuses a client is sent to it. Everything else says nothing of the client, whatever status it has.
+// Send the client its own refusal. Any other error is ours, whatever its status.
 async function callClient<Client>(authenticate: () => Promise<Client>): Promise<Client> {
   try {
     return await authenticate()

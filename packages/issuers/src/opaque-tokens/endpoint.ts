@@ -46,7 +46,7 @@ export type IntrospectionAuthentication =
       readonly method: 'none'
     }
 
-/** An introspection endpoint, and what is refused there. */
+/** An introspection endpoint and its limits. */
 export interface Endpoint {
   readonly url: string
   readonly authentication: IntrospectionAuthentication

@@ -34,7 +34,7 @@ import type { FoundSubject } from './subject-identifiers.js'
 
 /** How a back-channel logout is received. */
 export interface BackChannelLogoutOptions extends ReceiverOptions {
-  /** The `client_id` at the provider, which logout tokens have as `aud`; a list where there are several. */
+  /** The `client_id` at the provider, which is the `aud` of logout tokens; several as a list. */
   readonly clientId: string | readonly string[]
   /**
    * What is revoked when a logout token names a session and its user. Default `both`: access tokens of most providers have

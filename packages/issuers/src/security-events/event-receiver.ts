@@ -45,7 +45,7 @@ import { findSubject, parseIdentifier, readSubjectIssuers } from './subject-iden
 
 /** How security events are received. */
 export interface EventReceiverOptions<Value> extends ReceiverOptions, SubjectOptions {
-  /** The `aud` of the stream, as it is agreed with the transmitter; a list where there are several. */
+  /** The `aud` of the stream, as agreed with the transmitter; several as a list. */
   readonly audience: string | readonly string[]
   /** Checks the `Authorization` header that was agreed with the transmitter; throws to refuse. Every event is signed too. */
   readonly authorization?: ((request: Request) => Value | Promise<Value>) & Answering<Value>

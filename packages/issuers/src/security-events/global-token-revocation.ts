@@ -43,7 +43,7 @@ import {
 
 /** How Global Token Revocation requests are received. If `toSubject` finds no user, the response is 404. */
 export interface GlobalTokenRevocationOptions extends ReceiverOptions, SubjectOptions {
-  /** The URL of this endpoint, exactly as the sender has it; a list where it has several. */
+  /** The URL of this endpoint, exactly as the sender uses it; several as a list. */
   readonly audience: string | readonly string[]
   /** Refuse JWTs without the header `typ: global-token-revocation+jwt`, which Okta sends. Default `true`. */
   readonly requireTyp?: boolean

@@ -4,17 +4,17 @@ import { callHook, internalsOf, type IssuedJwt, parseDuration, USED_ONCE } from 
 import { invalidRequest } from '../oauth-error.js'
 import type { FoundSubject, SubjectIdentifier } from './subject-identifiers.js'
 
-/** What a sender has reported; its signature, issuer and audience are verified. */
+/** An event from a sender, with verified signature, issuer and audience. */
 export interface SecurityEvent {
   /** The issuer that sent it. */
   readonly issuer: string
   /** The URI of the event, or `global-token-revocation`. */
   readonly type: string
-  /** The issuer whose user or session it is about; another than `issuer` where `subjectIssuers` allows that. */
+  /** The issuer whose user or session it is about; may differ from `issuer` if `subjectIssuers` allows that. */
   readonly subjectIssuer: string
-  /** The user, as that issuer writes `sub`; `null` where the event names none that could be found. */
+  /** The user, as that issuer writes `sub`; `null` if the event names no user that could be found. */
   readonly sub: string | null
-  /** The session, as that issuer writes `sid`; `null` where the event names none. */
+  /** The session, as that issuer writes `sid`; `null` if the event names none. */
   readonly sid: string | null
   /** The subject identifier as it was sent, or `null`. */
   readonly subject: SubjectIdentifier | null
@@ -27,9 +27,9 @@ export interface SecurityEvent {
 }
 
 /**
- * Finds the user of the application's own tokens for an event; `null` if there is none. Called for each user that the
- * event is about, with `subjectIssuer` and `sub` of that one. For an event without a user that could be found, it is called
- * once, with `sub: null`: a session or a subject identifier may still tell who it is.
+ * Finds the user of the application's own tokens for an event; `null` if no user matches. Called for each user that the
+ * event is about, with the user's `subjectIssuer` and `sub`. If the event names no known user, it is called once with
+ * `sub: null`: a session or a subject identifier may still tell who it is.
  */
 export type UidFinder = (
   event: Omit<SecurityEvent, 'revoked'>,
@@ -41,7 +41,7 @@ export type EventEffect = 'session' | 'user' | 'none'
 /** What is revoked when an event about a session names its user too. */
 export type RevocationScope = 'session' | 'user' | 'both'
 
-/** What receivers use of a manager. */
+/** The parts of a manager that receivers use. */
 export type ReceiverTokens = Pick<TokenManager, 'revoke'>
 
 /** What receivers revoke with. */
@@ -88,10 +88,10 @@ async function findUid(toUid: UidFinder, event: PreparedEvent['event']): Promise
 }
 
 /**
- * Revokes whom an event is about, and resolves once the store has it.
+ * Revokes the subject of an event, and resolves once the store has acknowledged it.
  *
- * While the store does not answer, this process refuses the tokens immediately and writes the revocation later: most senders do
- * not repeat what they were told to. Rejects with `RevocationUnavailableError` if it cannot be kept, and without `verified`.
+ * While the store does not answer, this process rejects the tokens immediately and writes the revocation later: most
+ * senders do not retry. Rejects with `RevocationUnavailableError` if that is impossible, or without `verified`.
  */
 export async function revokeSubject(
   parts: RevokingParts,

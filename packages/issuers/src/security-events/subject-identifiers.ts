@@ -5,15 +5,15 @@ import { invalidRequest } from '../oauth-error.js'
 export type SubjectIdentifier = Readonly<Record<string, unknown>>
 
 /**
- * Finds the `sub` of a user by an identifier that does not have one: an email address, a phone number, an account. `null`
- * means that there is no such user.
+ * Finds the `sub` of a user by an identifier that does not have one: an email address, a phone number, an account. Returns
+ * `null` for an unknown user.
  */
 export type SubjectFinder = (
   identifier: SubjectIdentifier,
   issuer: string,
 ) => string | null | undefined | Promise<string | null | undefined>
 
-/** Whom an event is about; `sub` and `sid` are as the issuer writes them. */
+/** The subject of an event; `sub` and `sid` are as the issuer writes them. */
 export interface FoundSubject {
   readonly users: readonly { readonly issuer: string; readonly sub: string }[]
   readonly sessions: readonly { readonly issuer: string; readonly sid: string }[]
@@ -40,7 +40,7 @@ const UNSUPPORTED: FoundSubject = { ...NOBODY, status: 'unsupported' }
 const UNKNOWN: FoundSubject = { ...NOBODY, status: 'unknown' }
 const FORBIDDEN: FoundSubject = { ...NOBODY, status: 'forbidden' }
 
-// RFC 9493 §3.2.8 sets no limit, and each one may cost the application a look-up.
+// RFC 9493 §3.2.8 sets no limit, and each one may cost the application a lookup.
 const MAX_ALIASES = 16
 
 /**

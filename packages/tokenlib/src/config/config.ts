@@ -130,14 +130,14 @@ export interface KeyOptions {
 export interface ResolvedKeys {
   readonly keys: KeyRing
   /**
-   * Replaces the keys at `now`, in epoch milliseconds, unless `assertKeys` throws; `null` where the configuration has them.
+   * Replaces the keys at `now`, in epoch milliseconds, unless `assertKeys` throws; `null` if the configuration has the keys.
    */
   readonly setKeys:
     | ((list: readonly OwnKey[], now: number, assertKeys?: (keys: readonly BoundKey[]) => void) => void)
     | null
 }
 
-/** The keys of the configuration or of the option `keys`; none, where there are issuers and nothing is configured. */
+/** The keys of the configuration or of the option `keys`; empty if only issuers are configured. */
 export function resolveKeys(config: TokenConfig, options: KeyOptions, hasIssuers: boolean): ResolvedKeys {
   const { keys: list, signTimeout = '5s', now, scheduler = systemScheduler } = options
   const configured = KEY_FIELDS.find((name) => config[name] !== null)

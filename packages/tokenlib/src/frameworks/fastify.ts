@@ -164,7 +164,7 @@ function markTokenType<Hook extends object>(hook: Hook, dependencies: readonly D
 /**
  * Gives the guarded routes that are added to a context from now on their `schema.security`, for `@fastify/swagger`.
  *
- * A hook that guards a whole context cannot be seen from a route: `everyRoute` says that there is one.
+ * A route cannot see a hook that guards its whole context: `everyRoute` declares it.
  */
 export function describeSecurity(
   app: { addHook(name: 'onRoute', hook: (route: RouteOptions) => void): unknown },

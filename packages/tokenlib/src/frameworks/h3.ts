@@ -58,7 +58,7 @@ export function sendCookies(event: H3Event, cookies: readonly string[]): void {
   for (const cookie of cookies) event.res.headers.append('set-cookie', cookie)
 }
 
-/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+/** Middleware that answers requests below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes): Middleware {
   const answer = createMount(routes)
   return async (event, next) => (await answer(readRequest(event))) ?? next()

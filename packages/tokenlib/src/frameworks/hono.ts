@@ -103,7 +103,7 @@ export function sendCookies(c: Context, cookies: readonly string[]): void {
   for (const cookie of cookies) c.header('set-cookie', cookie, { append: true })
 }
 
-/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+/** Middleware that answers requests below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes): MiddlewareHandler {
   const answer = createMount(routes)
   return async (c, next) => {

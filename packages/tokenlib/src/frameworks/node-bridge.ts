@@ -111,7 +111,7 @@ export type NodeMiddleware<Req = IncomingMessage> = (
   next: (error?: unknown) => void,
 ) => Promise<void>
 
-/** Middleware from a step that says whether it has answered the request; otherwise the request goes on. */
+/** Middleware from a step that returns whether it has answered the request; otherwise the next handler runs. */
 export function createMiddleware<Req, Res, Next extends (error?: unknown) => void>(
   step: (req: Req, res: Res, next: Next) => Promise<boolean>,
 ): (req: Req, res: Res, next: Next) => Promise<void> {

@@ -1,4 +1,4 @@
-// Far more than a token needs, and what one request may make this process hold while it looks for one.
+// Far more than a token needs. Limits the memory that one request can occupy.
 const MAX_BODY_BYTES = 1024 * 1024
 
 /** Whether a `Content-Length` says that there is a body, small enough to look for a token in. */
@@ -87,7 +87,7 @@ export async function readBytes(
   }
 }
 
-/** The media type of a content type, in lower case and without parameters; empty if there is none. */
+/** The media type of a content type, in lower case and without parameters; empty if missing. */
 export function toMediaType(contentType: string | null): string {
   return (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }

@@ -9,7 +9,7 @@ export const DPOP_SCHEME = 'DPoP'
 /**
  * The credential of one scheme in an `Authorization` value, or `null`.
  *
- * What follows the scheme is returned as it is: whether it is a token is for the verifier to say.
+ * Returns the text after the scheme unchanged: the verifier decides whether it is a token.
  */
 export function readBearer(header: string | null, scheme: string): string | null {
   if (header === null) return null

@@ -44,7 +44,7 @@ async function readField(view: RequestView, name: string): Promise<string | null
   return typeof field === 'string' ? field : null
 }
 
-/** Whether the browser says that a request comes from one of these origins, or from the application's own. */
+/** Whether the browser reports that a request comes from one of these origins, or from the application's own. */
 export function isFromOrigin(view: RequestView, origins: readonly string[]): boolean {
   // The browser writes both headers, and no page can change them (Fetch §2.2.2). Compared exactly: no browser sends
   // another case or several values, and a request without either header is not known to come from a page of ours.

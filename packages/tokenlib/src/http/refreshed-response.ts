@@ -2,7 +2,7 @@
 export interface ImplicitRefresh {
   /**
    * Every header that the response must have if it is sent now: one `set-cookie` per cookie (deletions if the session is
-   * over), and `cache-control`. `applyTo` sets them. If it is too late to send the new tokens, there are no cookies.
+   * over), and `cache-control`. `applyTo` sets them. It has no cookies if it is too late to send the new tokens.
    */
   readonly headers: readonly HeaderPair[]
   /** The `Cookie` header with the new tokens, to pass on to the next handler; dependencies find them by themselves. */

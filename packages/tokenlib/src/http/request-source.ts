@@ -3,7 +3,7 @@ import { type NodeRequest, NodeView, readCertificate, readSingleHeader } from '.
 import { type Kind, kindOf } from '../options.js'
 import { readNodeRequest, readRequestIp, rememberView, type RequestReader, type RequestView } from './view.js'
 
-/** Whatever a dependency can be called with: a Fetch `Request`, a Node request or a plain object, or a view. */
+/** What a dependency accepts: a Fetch `Request`, a Node request, a plain object or a view. */
 export type RequestSource = Request | NodeRequest | RequestView
 
 /** A request, as an option. */
@@ -20,7 +20,7 @@ export const nodeRequestReader: RequestReader<NodeRequest> = {
   toView: toRequestView,
 }
 
-/** Reads Fetch requests. Headers of one name come joined with commas, which no header with one token has. */
+/** Reads Fetch requests. Repeated headers arrive joined with commas; a single token never contains one. */
 export const fetchRequestReader: RequestReader<Request> = {
   readHeader: (request, name) => request.headers.get(name),
   toView: toRequestView,
@@ -45,7 +45,7 @@ function isRequestView(source: RequestSource): source is RequestView {
 function isFetchRequest(source: Request | NodeRequest): source is Request {
   // Koa's context has headers too, and the body of the response.
   if (typeof source === 'object' && source !== null && 'req' in source && 'request' in source) {
-    throw new TypeError('A context is no request: pass ctx.req')
+    throw new TypeError('Expected a request, got a Koa context: pass ctx.req')
   }
   const headers: unknown = (source as Partial<Request> | null | undefined)?.headers
   if (typeof headers !== 'object' || headers === null) {
@@ -57,8 +57,8 @@ function isFetchRequest(source: Request | NodeRequest): source is Request {
 }
 
 /**
- * The view of a Fetch `Request`; the body is read from a clone, once. `readKept` returns what a framework has kept of a body
- * that it read before: text is parsed, anything else is the body. `undefined` means that there is no such body.
+ * The view of a Fetch `Request`; the body is read from a clone, once. `readKept` returns the body that a framework has
+ * already read: text is parsed, anything else is used unchanged, and `undefined` means that the framework has not read it.
  */
 export class FetchView implements RequestView {
   readonly #request: Request
@@ -104,15 +104,15 @@ export class FetchView implements RequestView {
 
 async function readBody(request: Request): Promise<unknown> {
   const contentType = request.headers.get('content-type')
-  // A body that someone else reads, or has read, cannot be cloned. One that breaks off has no token in it; whoever
-  // reads it next will hear of it.
+  // A body that is being read, or was read, cannot be cloned. If the body breaks off, the application gets that error when
+  // it reads the body.
   const bytes = await readLimited(request).catch(() => null)
   if (bytes === null) return undefined
   return isMultipart(contentType) ? readMultipart(contentType, bytes) : parseBody(contentType, bytes)
 }
 
-// Only the copy is asked for its body: requests of srvx (h3, @elysiajs/node) cannot be cloned once a limited body was
-// looked at, and throw when asked if a spent one was used.
+// Touch only the body of the copy. Requests of srvx (h3, @elysiajs/node) cannot be cloned after their limited body was
+// accessed, and `bodyUsed` throws for a consumed one.
 async function readLimited(request: Request): Promise<Uint8Array | null> {
   const stream: ReadableStream<Uint8Array> | null = request.clone().body
   return stream === null ? null : readBytes(stream)

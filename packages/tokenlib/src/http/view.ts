@@ -1,4 +1,4 @@
-/** All that this library ever asks of a request; adapters translate their framework's request into one. */
+/** Everything this library reads from a request. Adapters create one from their framework's request. */
 export interface RequestView {
   /** Empty when it is not known, which counts as unsafe. */
   readonly method: string
@@ -7,11 +7,11 @@ export interface RequestView {
   /** All values of a header, which is asked for in lower case, joined with commas (of `cookie`, with semicolons), or `null`. */
   header(name: string): string | null
   /**
-   * The parsed body of a JSON or form request; `undefined` when there is none, it is malformed, too large, or of
-   * another media type. The route can still read it afterwards.
+   * The parsed body of a JSON or form request; `undefined` if it is missing, malformed, too large, or of another media
+   * type. The route can still read it afterwards.
    */
   body(): Promise<unknown>
-  /** The address of the other end of the connection, where the server knows it. */
+  /** The address of the other end of the connection, if the server knows it. */
   readonly ip?: string | null
   /** The client certificate of the connection in DER; `null` for none, and `undefined` if the server does not tell. */
   readonly certificate?: Uint8Array | null | undefined
@@ -46,7 +46,7 @@ interface Owner {
   [ATTACHED]?: Attachment
 }
 
-// Private, so that nothing of it shows where a request is logged.
+// Private, so that nothing of it appears when a request is logged.
 class Attachment {
   readonly #owner: object
   readonly #key: object
@@ -60,7 +60,7 @@ class Attachment {
     this.#next = next
   }
 
-  // An object that inherits from the owner, or was copied from it, shows the owner's attachments: they are not its own.
+  // An object that inherits from the owner, or was copied from it, sees the owner's attachments: ignore them.
   static find(first: Attachment | undefined, owner: object, key: object): Attachment | undefined {
     for (let at = first; at !== undefined; at = at.#next) {
       if (at.#key === key && at.#owner === owner) return at
@@ -87,9 +87,9 @@ export function readAttached(owner: object, key: object): unknown {
 }
 
 /**
- * Attaches a value to an object for as long as the object lives; only who has the key finds it.
+ * Attaches a value to an object for as long as the object lives; only code with the key can read it.
  *
- * It replaces the value before: a GraphQL request may run one guard for tens of thousands of fields.
+ * Replaces the previous value: a GraphQL request may run one guard for tens of thousands of fields.
  */
 export function attach(owner: object, key: object, value: unknown): void {
   const first = firstOf(owner)
@@ -112,7 +112,7 @@ function firstOf(owner: Owner | null): Attachment | undefined {
 }
 
 /**
- * Says which address a request comes from. For runtimes that tell it apart from the request: Bun, Deno, Hono on Node, and
+ * Sets the client address of a request. For runtimes that pass it separately: Bun, Deno, Hono on Node, and
  * other servers of the Fetch standard. The last call counts.
  *
  * @example

@@ -43,7 +43,7 @@ export interface TokenOrigin {
   readonly found: RequestToken
 }
 
-/** The token in a request, checked, or `null` for none where the policy allows that. */
+/** The checked token of a request, or `null` without one if the policy allows that. */
 export async function authenticate(
   authenticator: Authenticator,
   view: RequestView,
@@ -53,7 +53,7 @@ export async function authenticate(
   return found && authenticateToken(authenticator, found.token, policy, { view, found })
 }
 
-/** The token in a request, not checked, or `null` for none where the policy allows that. */
+/** The unchecked token of a request, or `null` without one if the policy allows that. */
 export async function findToken(
   authenticator: Authenticator,
   view: RequestView,
@@ -209,7 +209,7 @@ interface Findings {
   /** What the issuer says about an opaque token. */
   loaded?: Promise<Loaded>
   unrevoked?: Promise<void>
-  /** A used refresh token is refused wherever it comes, and ends its session (RFC 9700 §4.14.2). */
+  /** Rejects a used refresh token wherever it comes, and ends its session (RFC 9700 §4.14.2). */
   presented?: Promise<void>
   /** About another token of the request. */
   readonly next: Findings | undefined

@@ -30,7 +30,7 @@ export function preparePolicy(
   return compilePolicy(parsed, reading.locations)
 }
 
-/** Throws `TypeError` for a policy that demands a kind of proof which the manager does not check. */
+/** Throws `TypeError` for a policy that requires a kind of proof that the manager does not check. */
 export function assertProofKind(proofs: Proofs, { proof }: Pick<CompiledPolicy, 'proof'>): void {
   if (proof === undefined || proofs.accepts(proof)) return
   throw new TypeError(`proof: '${proof}' needs the option ${proof} of the TokenManager`)
@@ -49,7 +49,7 @@ export function createTokenDependency<Value>(
   })
 }
 
-// `lane` is `null` where it was tried already.
+// `lane` is `null` if it was tried already.
 async function checkRequest<Value>(
   authenticator: Authenticator,
   policy: CompiledPolicy,
@@ -101,7 +101,7 @@ function readMessageCheck(authenticator: Authenticator, view: RequestView): Mess
   return known?.authenticator === authenticator ? known.check : null
 }
 
-/** What is done about a token that did not come in a request. */
+/** How to treat a token that did not come in a request. */
 export function checkToken(
   authenticator: Authenticator,
   policy: CompiledPolicy,
@@ -124,7 +124,7 @@ export interface UnrevokedOptions {
   readonly allowExpired?: boolean
 }
 
-/** The payload of a token that has passed the standard checks alone. */
+/** The payload of a token that has passed only the standard checks. */
 export function verifyWithoutRevocation(
   { verifier, now, settings, proofs }: Authenticator,
   token: string,
@@ -146,13 +146,13 @@ function readSubject({ payload }: VerifiedToken): string {
   return payload.sub
 }
 
-/** Finds what a token's subject stands for, such as a user record. Returns `null` or `undefined` if there is none. */
+/** Loads the subject of a token, such as a user record. Returns `null` or `undefined` if it does not exist. */
 export type SubjectGetter<Subject, Payload = TokenPayload> = (
   uid: string,
   payload: Payload,
 ) => Subject | null | undefined | Promise<Subject | null | undefined>
 
-/** What the getter finds for a payload; `SubjectNotFoundError` for nothing, `ConfigurationError` without a getter. */
+/** Loads the subject of a payload. Throws `SubjectNotFoundError`, or `ConfigurationError` without a getter. */
 export async function findSubject<Subject, Payload extends Pick<TokenPayload, 'sub'>>(
   getter: SubjectGetter<Subject, Payload> | null,
   payload: Payload,

@@ -12,8 +12,8 @@ export type Dependency<Value> = (request: RequestSource) => Value | Promise<Valu
 export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
 
 /**
- * The dependencies of these values, by name or position. One whose value is always `undefined` does not compile: it
- * checks nothing that anybody waits for.
+ * The dependencies of these values, by name or position. A dependency whose value is always `undefined` does not compile:
+ * it probably forgot to return a promise.
  */
 export type Dependencies<Values> = {
   readonly [Name in keyof Values]: Dependency<Values[Name]> & Answering<Values[Name]>
@@ -97,7 +97,7 @@ export interface Enforcer<Source> {
   enforce(source: Source): Promise<void>
 }
 
-/** What `enforce` of an adapter does for its route. */
+/** Implements `enforce` of an adapter. */
 export function createEnforcer<Source>(
   dependencies: readonly Dependency<unknown>[],
   reader: RequestReader<Source>,
@@ -123,7 +123,7 @@ export interface Injector<Source, Values> {
   resolve(source: Source): Promise<Values>
 }
 
-/** What `inject` of an adapter does for its route. */
+/** Implements `inject` of an adapter. */
 export function createInjector<Source, Named extends NamedDependencies>(
   dependencies: Named,
   reader: RequestReader<Source>,
@@ -156,7 +156,7 @@ export function createInjector<Source, Named extends NamedDependencies>(
   }
 }
 
-// All or none: a dependency without a lane has to be waited for anyway.
+// All or none: a dependency without a lane must be awaited anyway.
 function toLanes(dependencies: readonly Dependency<unknown>[]): readonly FastLane[] | null {
   const lanes = dependencies.flatMap((dependency) => ownDependencies.get(dependency)?.lane ?? [])
   return lanes.length === dependencies.length ? lanes : null
@@ -184,9 +184,9 @@ export function callDependency<Value>(
     try {
       value = (await run(request)) as Value
     } catch (thrown) {
-      // Frameworks take some thrown values for no error at all: undefined in Koa, 'route' in Express.
+      // Frameworks ignore some thrown values: undefined in Koa, 'route' in Express.
       if (typeof thrown === 'object' && thrown !== null) throw thrown
-      throw new Error('A dependency threw something that is no error', { cause: thrown })
+      throw new Error('A dependency threw a value that is not an Error', { cause: thrown })
     }
     assertValue(value)
     return value
@@ -210,11 +210,11 @@ function assertPassed(value: unknown): void {
   throw new TypeError('A dependency that refuses a request must throw an error, not return one or false')
 }
 
-// The promises of dependencies of this library that the dependency which runs now has started.
+// The promises of our dependencies that the running dependency has started.
 let started: Promise<unknown>[] | null = null
 
-// A dependency that drops the promise of another is refused for returning nothing. The rejection that nobody waits for
-// must not end the process as well, since every request without a token could cause it.
+// A dependency that drops the promise of another is rejected for returning nothing. The unhandled rejection must not also
+// end the process, since any request without a token could cause it.
 function watchStarted<Value>(dependency: Dependency<Value>): Dependency<Value> {
   return (request) => {
     const outer = started

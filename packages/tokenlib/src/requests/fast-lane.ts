@@ -21,26 +21,26 @@ export interface FastLane {
   report(view: RequestView, value: TokenPayload | TokenWithHeader): void
 }
 
-/** The fast lane of a policy, or `null` where an access token in the header is not the first that it looks for. */
+/** The fast lane of a policy, or `null` if the policy does not look for an access token in the header first. */
 export function createFastLane(authenticator: Authenticator, policy: CompiledPolicy): FastLane | null {
   const { verifier, blocklist, store, settings, proofs, observers, now: clock } = authenticator
   const [first] = policy.places
   if (first?.type !== 'access' || first.location !== 'headers') return null
-  // A proof is used up, which has to be awaited.
+  // A proof is single-use, and recording that is asynchronous.
   if ((policy.proof ?? proofs.required) !== null) return null
 
   return {
     headerName: settings.reading.headerKey,
     pass(header) {
-      // A callback is asked once for a request, which only its authentication can see to.
+      // A callback runs once per request, which only the authentication can ensure.
       const checksRevocation = policy.skipRevocation !== true
       if (header === null || (checksRevocation && blocklist.callback !== null)) return null
       const now = clock()
       const token = verifier.verifyHeader(header, now)
-      // A refresh token has to be presented to its session.
+      // A refresh token must be checked against its session.
       if (token === null || token.payload.type !== 'access') return null
       const { source, signer, claims } = token
-      // Whoever has a bound token has to prove that it also has the key.
+      // The sender of a bound token must also prove that it has the key.
       if (claims.cnf !== undefined) return null
       if (
         signer === null ||
@@ -84,11 +84,11 @@ export function createPass<Source>(
         found?.push(value)
         if (lane.observers.current !== null) (observed ??= []).push({ lane, value })
       }
-      // Not before the last has let it pass: otherwise the recipe checks, and reports, all of them.
+      // Report only after the last has passed: otherwise the recipe checks, and reports, all of them.
       if (observed !== null) {
         for (const { lane, value } of observed) lane.report(reader.toView(source), value)
       }
-      // A route that looks for a token in the body by itself finds the parsed body only at the view of the adapter.
+      // A route that reads a token from the body itself finds the parsed body only on the adapter's view.
       if (reader.readMethod !== undefined) {
         const method = reader.readMethod(source)
         if (method !== 'GET' && method !== 'HEAD') reader.toView(source)
@@ -101,7 +101,7 @@ export function createPass<Source>(
 }
 
 /**
- * Reports the check of a dependency, once for each request.
+ * Reports the check of a dependency, once per request.
  *
  * The fast lane keeps nothing for a request, so two middlewares with one dependency may both check it.
  */

@@ -36,13 +36,13 @@ export interface IssuedJwtOptions {
   readonly typ: string | readonly string[]
   /** Whether a JWT without a `typ`, or with `JWT`, passes as well. */
   readonly optionalTyp?: boolean | undefined
-  /** Whom it must be for; one of several is enough. */
+  /** The required audience; one of several is enough. */
   readonly audience: string | readonly string[]
   /** The issuers that it may come from. Default: every issuer of the manager. */
   readonly issuer?: string | readonly string[] | undefined
   /** How old it may be; it must have an `iat` then. */
   readonly maxAge?: Duration | undefined
-  /** How far the clock of the issuer may differ, if that is more than the `leeway` of the issuer. */
+  /** How far the issuer's clock may differ, if that is more than the `leeway` of the issuer. */
   readonly leeway?: Duration | undefined
   /** Resolve also while the store does not answer, with `isRevoked: null`. Default `false`: reject. */
   readonly allowUnknown?: boolean | undefined
@@ -112,7 +112,7 @@ async function checkIssuedJwt(
   const { jws, claims } = unverified
   const source = settings.sources.find(unverified)
   const { issuer } = source
-  // We send ourselves nothing, and an application that was replaced has nothing to say about sessions.
+  // Our own manager sends none, and a legacy application has no authority over sessions.
   if (!source.sendsEvents || issuer === null || claims === null) throw new TokenIssuerError()
   if (options.issuer !== undefined && ![options.issuer].flat().includes(issuer)) throw new TokenIssuerError()
   const types = [options.typ].flat().map(toShortType)
@@ -123,7 +123,7 @@ async function checkIssuedJwt(
   // The sender repeats the JWT only after "unavailable", so be certain before rejecting it for a missing key.
   await source.keys.loader?.load(header, true)
   const signer = findSourceSigner(source, header, jws, { now: now(), isLoaded: true })
-  // Refuses what is not canonical.
+  // Rejects non-canonical encodings.
   const decoded = decodePayload(jws)
   // RFC 7519 §4: other parsers may keep the first of the two.
   if (decoded === null || hasNestedDuplicates(decoded))
@@ -142,7 +142,7 @@ async function checkIssuedJwt(
     leeway: Math.max(source.rules.leeway, parseDuration(leeway)),
   }
   assertClaims(claims as unknown as StandardClaims, rules, now() / 1000)
-  // RFC 7800 §3.1: whoever sends it has to prove something that nobody here can check.
+  // RFC 7800 §3.1: the sender must prove possession of a key, which cannot be checked here.
   if (claims['cnf'] !== undefined) throw new ProofRequiredError()
 
   const toIdKey = (id: string): RevocationKey => toRevocationKey('token', parseText('id', id), issuer)
@@ -154,7 +154,7 @@ async function checkIssuedJwt(
   // Another process may have received the JWT a moment ago, which only the store knows for certain.
   const isUsedId = async (): Promise<boolean> =>
     (await isListed(ids)) || (store?.readReplica() != null && isListed(ids, { fromStore: true }))
-  // Waits for both: what this process knows about one counts, even if the store does not answer about the other.
+  // Waits for both: a known revocation of one counts, even if the store cannot answer for the other.
   const [revokedKey, usedId] = await Promise.allSettled([isListed(signers), isUsedId()])
   if (revokedKey.status === 'fulfilled' && revokedKey.value) {
     throw new TokenSignatureError('Token was signed with a revoked key')

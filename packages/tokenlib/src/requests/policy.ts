@@ -119,7 +119,7 @@ export interface CompiledPolicy extends ParsedPolicy {
   readonly routeScopes: readonly string[]
   /** Whether the caller presents a refresh token to its session itself, by rotating it. */
   readonly isRotation?: boolean
-  /** Whether a token is only looked at: a used refresh token is refused, and its session goes on. */
+  /** Whether a token is checked without using it: a used refresh token is rejected, but its session continues. */
   readonly isInspection?: boolean
   /** Replaces the check of the key that a token is bound to. Returns what uses the proof up. */
   readonly checkProof?: (claims: TokenPayload) => () => Promise<void>

@@ -20,7 +20,7 @@ import { createRecentTokens, createSightings } from './recent-tokens.js'
 /** A token whose spelling, signature and claim types held. */
 export interface VerifiedToken extends RevocableToken {
   readonly header: JwsHeader
-  /** The claims as they were signed, before a schema made others of them. */
+  /** The claims as they were signed, before a schema transformed them. */
   readonly claims: TokenPayload
   readonly source: TokenSource
   /** The key that made its signature; `null` for an opaque token, which has none. */
@@ -30,7 +30,7 @@ export interface VerifiedToken extends RevocableToken {
 /** What was loaded for a token: its keys (`true`), or what its issuer says about an opaque token. */
 export type Loaded = OpenedToken | true
 
-/** Runs the standard JWT checks on a token. Whether it is bound to a key, and revocation, are for the caller to check. */
+/** Runs the standard JWT checks on a token. The caller checks key binding and revocation. */
 export interface TokenVerifier {
   /** Throws `TokenDecodeError` unless all checks hold at `now`, in epoch ms. With `loaded`, nothing else is looked for. */
   verify(token: string, now: number, allowExpired?: boolean, loaded?: Loaded | false): VerifiedToken
@@ -39,11 +39,11 @@ export interface TokenVerifier {
    * and audience. After `null`, call `verify`, which decides.
    */
   verifyHeader(header: string, now: number): VerifiedToken | null
-  /** The source whose issuer has to be asked about a token, or `null` for a token that its keys verify. */
+  /** The source whose issuer must be asked about a token, or `null` if keys verify it. */
   findOpaque(token: string): OpaqueSource | null
   /** Loads the keys for a token, or asks its issuer. Rejects with `KeysUnavailableError` if that is not possible. */
   load(token: string): Promise<Loaded>
-  /** The same if it is needed, for a caller that may not retry. `lookups` are those of its request so far. */
+  /** Like `load`, if needed, for a caller that may not retry. `lookups` has the earlier lookups of the request. */
   loadForCertain(token: string, now: number, lookups?: Set<string>): Promise<Loaded>
   /** Throws a `TokenDecodeError` unless spelling, signature and claim types hold; time, issuer and audience are not checked. */
   open(token: string, now: number, loaded: Loaded | false): VerifiedToken
@@ -64,10 +64,10 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const hasComeBefore = verifiedCacheSize === 0 ? null : createSightings(verifiedCacheSize)
 
   // The source is chosen by the exact text of an unverified `iss`. Only its keys are tried then, and only its rules count.
-  // What was read to look for keys is not read again to verify the token.
+  // Remembers the last parsed token, so that the key lookup and the verification parse it once.
   let lastRead: { readonly token: string; readonly jwt: UnverifiedJwt } | null = null
   const readOnce = (token: string): UnverifiedJwt => {
-    // Where there is one source, nothing is read before the signature holds.
+    // With only one source, read no claims before the signature is verified.
     if (!hasIssuers) return { jws: parseCompact(token, maxTokenLength), claims: null }
     if (lastRead === null || lastRead.token !== token) {
       lastRead = { token, jwt: parseUnverifiedJwt(token, maxTokenLength) }
@@ -80,7 +80,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
   const readHeader = (encoded: string): JwsHeader =>
     lastHeader?.encoded === encoded ? lastHeader.header : parseHeader(encoded, TOKEN_TYPES)
 
-  // What has to be loaded before a token can be verified, or `null`.
+  // What must be loaded before a token can be verified, or `null`.
   const findLoading = (token: string): KeyLoading | null => {
     if (!hasIssuers) return null
     const jwt = readOnce(token)
@@ -90,7 +90,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
     return loader === null ? null : { source, loader, encoded, header: readHeader(encoded) }
   }
 
-  // What is too long to be a token is not looked up.
+  // Look up nothing that is too long to be a token.
   const recall = (token: string, now: number): VerifiedToken | undefined => {
     const isShort = typeof token === 'string' && token.length <= maxTokenLength
     const found = isShort ? remembered.get(token) : undefined
@@ -140,14 +140,14 @@ export function createVerifier(settings: Settings): TokenVerifier {
       if (lastHeader?.header !== header) lastHeader = { encoded: copyText(jws.header), header }
       return { header, signer }
     } catch (error) {
-      // A slash too many in the configured issuer, or the token of another tenant: "unknown key" would not lead there.
+      // Perhaps the configured issuer has an extra slash, or the token is from another tenant: "unknown key" would mislead.
       const iss = claims?.['iss']
       const isOther = typeof iss === 'string' && !source.names.includes(iss)
       throw isOther && isTokenError(error) ? new TokenIssuerError() : error
     }
   }
 
-  // What a schema builds anew (a Date, a list) could be changed by whoever gets it: then each check gets its own.
+  // Schema output may be mutable (a Date, a list), so don't share it between requests.
   const isFinal = ({ payload, claims }: VerifiedToken): boolean => schema === null || payload !== claims
 
   const verify: TokenVerifier['verify'] = (token, now, allowExpired = false, loaded = false) => {
@@ -159,7 +159,7 @@ export function createVerifier(settings: Settings): TokenVerifier {
       schema === null || (known !== undefined && isFinal(known))
         ? opened
         : { ...opened, payload: applySchema(schema, opened.claims, identityClaim) }
-    // What an issuer says about an opaque token holds for a moment only, which its source decides.
+    // An introspection answer is valid only briefly; its source decides how long.
     if (known === undefined && opened.signer !== null && hasComeBefore?.(token) === true) {
       const kept = schema === null || hasOnlyImmutable(verified.payload) ? verified : opened
       kept.lookup = null

@@ -7,12 +7,12 @@ import type { TokenLocation } from '../http/read-token.js'
 import type { RequestView } from '../http/view.js'
 import type { Scheduler } from '../time.js'
 
-/** What a revocation callback gets with the raw token, which has passed every other check. */
+/** Passed to a revocation callback with the raw token, which has passed every other check. */
 export interface RevocationContext<Payload = TokenPayload> {
   readonly payload: Payload
   readonly header: JwsHeader
   readonly type: TokenType
-  /** Where the token was found, or `null` when it did not come from a request. */
+  /** Where the token was found, or `null` if it did not come from a request. */
   readonly location: TokenLocation | null
   /** The request that brought the token, or `null` for `verify` and for later checks of an open socket. */
   readonly request: RevocationRequest | null
@@ -22,7 +22,7 @@ export interface RevocationContext<Payload = TokenPayload> {
 
 /** What a revocation callback sees of a request: nothing that it could change, and no body. */
 export interface RevocationRequest extends Pick<RequestView, 'method' | 'url' | 'header'> {
-  /** The address of the other end of the connection, or `null` where the server does not know it. */
+  /** The address of the other end of the connection, or `null` if the server does not know it. */
   readonly ip: string | null
 }
 
@@ -127,7 +127,7 @@ export async function callBlocklist(
     type: payload.type,
     location,
     request: view && Object.freeze(new CallbackRequest(view)),
-    // Created only for a callback that reads it: most do not, and this runs for every request.
+    // Created lazily: most callbacks do not read it, and this runs for every request.
     get signal() {
       controller ??= new AbortController()
       if (reason !== undefined) controller.abort(reason)
@@ -141,7 +141,7 @@ export async function callBlocklist(
     const answer: unknown = isPromise(pending)
       ? await withDeadline(scheduler, pending, timeoutMs, abort)
       : pending
-    // A busy process takes an answer before it looks at the timer that should have ended the wait.
+    // A busy process may see the answer before the timer that should have ended the wait.
     if (monotonicNow() - startedAt > timeoutMs) throw createTooLate()
     if (typeof answer === 'boolean') return answer
     const type = answer === null ? 'null' : typeof answer
@@ -151,8 +151,8 @@ export async function callBlocklist(
   }
 }
 
-// The view is private: every dependency of the route would see a member that the callback replaced. There is no body here,
-// because a body that a parser has left belongs to the route.
+// Keep the view private: if the callback replaced a member, every dependency of the route would see that. The body is left
+// out, because the route may still have to read it.
 class CallbackRequest implements RevocationRequest {
   readonly #view: RequestView
 

@@ -28,7 +28,7 @@ const WAITING_PART = 0.75
 /** Opens a session; `SessionLimitError` if a limit refuses it. */
 export type OpenSession = (opening: Opening, limit: OpeningLimit | null) => Promise<OpenedSession>
 
-/** What an opener goes by. */
+/** What an opener needs. */
 export interface OpeningRules {
   readonly emit: TokenEmitter['emit']
   readonly idleMs: number
@@ -75,8 +75,8 @@ export function createOpener(
     for (const id of ended) emit('revoked', () => ({ kind: 'session', id, ...facts }))
   }
 
-  // Of the logins of a user that may end sessions, one at a time calls the store. All of them at once would be late
-  // together when the store is slow, and each would have ended a session that is in use.
+  // Logins with a limit call the store one at a time per user. With a slow store, concurrent logins would all time out
+  // after each has ended a session that is in use.
   const openLimited = async (opening: Opening, limit: OpeningLimit): Promise<LimitedOpening> => {
     const { uid, session } = opening
     const controller = new AbortController()
@@ -94,7 +94,7 @@ export function createOpener(
         return parsed
       })
     } finally {
-      // Also if the store has not answered yet: a call that is lost must not hold up every later login of the user.
+      // Even if the store has not answered yet: a lost call must not block every later login of the user.
       scheduler.clearTimeout(timer)
       stop()
       turn.end()
@@ -108,7 +108,7 @@ export function createOpener(
     })
 
   return async (opening, limit) => {
-    // Thrown outside of the call: a store that cannot enforce a limit is not unavailable.
+    // Thrown outside the call: a store that cannot enforce a limit is not unavailable.
     if (limit !== null) limitedSessionsOf(store)
     // Each call ends a bounded number of sessions, and has a deadline of its own.
     for (;;) {
@@ -150,7 +150,7 @@ const NO_TURN: Turn = { begun: Promise.resolve(), end: () => undefined }
 function createTurns(): (user: string) => Turn {
   const last = new Map<string, Promise<void>>()
   return (user) => {
-    // In a Worker, what another request has started may never settle: it ends with that request.
+    // In a Worker, a promise that another request started may never settle: it ends with that request.
     if (IS_WORKERD) return NO_TURN
     const begun = last.get(user) ?? Promise.resolve()
     let { end } = NO_TURN

@@ -6,7 +6,7 @@ import type { TokenSource } from '../tokens/token-source.js'
 /** What can be revoked: one token, a session, a user's sessions up to a moment, a key, or all sessions up to a moment. */
 export type RevocationKind = 'token' | 'session' | 'user' | 'key' | 'all'
 
-/** Names what is revoked: a `jti`, a `sid`, a subject or a `kid`; the id of `all` is empty. */
+/** What is revoked: a `jti`, a `sid`, a subject or a `kid`; the id of `all` is empty. */
 export interface RevocationKey {
   readonly kind: RevocationKind
   /** At most 128 printable ASCII characters; a manager makes a digest of any other id. */

@@ -32,7 +32,7 @@ export function findLabelProblem(label: unknown): string | null {
   if (label.trim() === '' || label.length > MAX_LABEL_LENGTH) {
     return `label must have 1 to ${MAX_LABEL_LENGTH} characters`
   }
-  // Terminals obey control characters, and broken text is no text of UTF-8.
+  // Terminals obey control characters, and lone surrogates are not valid UTF-8.
   return /[\p{Cc}\p{Cs}\u2028\u2029]/u.test(label) ? 'label must not have control characters' : null
 }
 
@@ -65,7 +65,7 @@ export async function changeData(
   return toText(label === null ? kept : { ...kept, label })
 }
 
-/** The data in a text of a store; `TypeError` if the store returns something else than it was given. */
+/** Parses the data that a store returns; `TypeError` if it is not what the store was given. */
 export function readData(text: string | null): SessionData | null {
   if (text === null) return null
   const value = parse(text)

@@ -35,7 +35,7 @@ export interface OpenedSession {
 /** What a store does with a login that would exceed the limit of its user. */
 export type WhenFull = 'endOldest' | 'refuse'
 
-/** How many sessions a user may have at once. */
+/** How many sessions a user can have at the same time. */
 export interface SessionLimit {
   /** The most live sessions, the new one included: 1 to 1,000. */
   readonly max: number
@@ -45,7 +45,7 @@ export interface SessionLimit {
   readonly idleMs: number
 }
 
-/** A limit, as a login gives it. */
+/** The limit of a login. */
 export type OpeningLimit = Omit<SessionLimit, 'idleMs'>
 
 /** How a login with a limit is carried out. */
@@ -136,14 +136,14 @@ export interface SessionStore {
    * the session's `until`, and without the row. Concurrent calls for one user never leave more sessions than the limit: in a
    * database, "count, then insert" is not enough, so first lock something that belongs to the user.
    *
-   * A store without it cannot be used with `maxSessions`. One that has to wait or to try again before it can do the step
-   * looks at the `signal` each time.
+   * A store without it cannot be used with `maxSessions`. A store that must wait or retry before it can do the step
+   * checks the `signal` each time.
    */
   openLimited?(session: NewSession, limit: SessionLimit, options?: OpeningOptions): Promise<LimitedOpening>
   /**
-   * Presents a refresh token and advances the session if the rules say so, in one atomic step; `decideRotation` has the
-   * rules. A reuse revokes the session in the same step. The client is stored when the session advances; where it is
-   * `null`, the stored value stays.
+   * Presents a refresh token and advances the session if the rules allow it, in one atomic step; see `decideRotation`. A
+   * reuse revokes the session in the same step. The client is stored when the session advances; `null` keeps the stored
+   * value.
    */
   rotate(sid: string, token: PresentedToken, options: RotationOptions): Promise<Rotation>
   /** Applies the same rules without advancing the session. Only a reuse writes: it revokes the session. */
@@ -156,9 +156,9 @@ export interface SessionStore {
   /** One live, unrevoked session, or `null`. */
   get(sid: string, rules: Pick<RotationRules, 'idleMs'>): Promise<FoundSession | null>
   /**
-   * Replaces the data of a live, unrevoked session if it is still `before`, byte by byte, in one atomic step; `null` is no
-   * data. Returns whether it was: `true` also if `data` is the same as `before`, so a database counts the rows that match,
-   * not those that change. Nothing else about the session changes, and the feed gets no entry.
+   * Replaces the data of a live, unrevoked session if it is still `before`, byte by byte, in one atomic step; `null` means
+   * no data. Returns whether it was, even if `data` equals `before`: in a database, count matched rows, not changed rows.
+   * Nothing else about the session changes, and the feed gets no entry.
    *
    * A store without it keeps no data: sessions cannot be opened with data or updated.
    */

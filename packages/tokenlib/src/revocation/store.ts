@@ -6,7 +6,7 @@ import type { SessionStore } from './session-store.js'
 /** A place in the history of a store; only the store that made it can read it. */
 export type Position = string
 
-/** What a manager asks of its store before it uses it. */
+/** What a manager requires of its store. */
 export interface StoreNeeds {
   /** The longest time from a token's start to the last moment it can verify, in milliseconds, or `FOREVER`. */
   readonly longestLifetime: number
@@ -26,7 +26,7 @@ export interface StoreNeeds {
   readonly onReplicaChange?: (change: ReplicaChange) => void
 }
 
-/** What happened to a replica. */
+/** A change in the state of a replica. */
 export interface ReplicaChange {
   /** `stale`: it refuses or asks its store. `fresh`: it answers from memory again. `reset`: its store lost its history. */
   readonly kind: 'stale' | 'fresh' | 'reset'
@@ -176,11 +176,11 @@ export interface RevocationStore {
    * lets a replica have a bound of 0. Throws when it cannot tell.
    */
   readVersion?(): string
-  /** What is known of the copy in this process, if the store has one. */
+  /** The copy in this process, if the store has one. */
   readonly replica?: Replica
   /**
    * Uses an id up: `true` for the first call, `false` for every later one, in any process, until `keepMs` have passed by the
-   * store's clock. Atomic. After that, the id can be spent again. Such ids are no revocations: they are not in the feed, and
+   * store's clock. Atomic. After that, the id can be spent again. Spent ids are not revocations: they are not in the feed, and
    * replicas do not copy them. If the store loses its data, the ids are forgotten, and nothing else happens.
    *
    * Rejects if it does not know, and does not repeat a call whose answer was lost: the second one would find the first.
@@ -262,7 +262,7 @@ function assertKnownMembers(owner: string, object: object, members: object): voi
     throw new ConfigurationError(unknownName('member', unknown, known, `the ${owner}`))
 }
 
-/** Throws `ConfigurationError` for what is not a store, and names the methods that it lacks. */
+/** Throws `ConfigurationError` unless the value is a store, and names the missing methods. */
 export function assertStore(store: RevocationStore): void {
   const missing = findMissing(store, STORE_MEMBERS)
   if (store?.sessions !== undefined) {

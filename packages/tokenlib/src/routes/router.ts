@@ -104,7 +104,7 @@ export class RefusedRequest extends Error {
 }
 
 /**
- * The response to a token error, or to a refusal: the body comes from `toBody`, and there is no challenge, because no token
+ * Turns a token error or a refusal into a response. The body comes from `toBody`. It has no challenge, because no token
  * would help. Rethrows any other error.
  */
 export function toErrorAnswer(

@@ -7,7 +7,7 @@ import type { RandomBytes } from '../tokens/ids.js'
 import { type RefreshOptions, refreshPair, type SessionParts } from './refresh.js'
 import type { RefreshedTokens } from './token-maker.js'
 
-/** Sessions whose refresh tokens are bound to a key that the browser has for them. */
+/** Sessions whose refresh tokens are bound to a key of the browser. */
 export interface DeviceSessions {
   /** A challenge for the device of a session. Rejects with `KeysUnavailableError` if the signer fails. */
   createChallenge(sid: string): Promise<string>
@@ -39,7 +39,7 @@ export function createDeviceSessions(parts: SessionParts & { readonly random: Ra
     bind: (request, proof, options) =>
       refreshPair(parts, request, options, ({ sid = '', cnf, par }) => {
         if (cnf !== undefined) throw new ProofRequiredError()
-        // Only right after the login: whoever steals a later token must not be able to bind it to a key of their own.
+        // Only right after the login: a thief must not be able to bind a stolen token to another key.
         if (par !== ROOT) throw new InvalidProofError('Device proof came after a refresh')
         return proofs.checkNew(proof, sid)
       }),

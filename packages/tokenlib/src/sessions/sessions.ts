@@ -37,7 +37,7 @@ export interface Sessions<Input extends object = JsonClaims, Data extends object
   /** An active session, or `null`; with `uid`, only if it is that user's. Passing `undefined` as `uid` is a `TypeError`. */
   get(id: string, ...owner: [uid?: string]): Promise<SessionInfo<Data> | null>
   /**
-   * Changes the data of a session of a user, member by member: `null` removes one, and those left out stay. Changes at the
+   * Changes the data of a user's session, member by member: `null` removes a member, omitted members stay. Changes at the
    * same time are all kept. Returns the session, or `null` if the user has no such session.
    */
   update(id: string, uid: string, changes: SessionDataChanges<Data>): Promise<SessionInfo<Data> | null>
@@ -102,11 +102,11 @@ export interface OpenSessionOptions<Data extends object = JsonSessionData>
   /** What the store keeps with the session, at most 2,048 bytes of JSON; `label` is the name of the device. */
   readonly data?: SessionData<Data> | undefined
   /**
-   * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Left out, it is as
-   * `JWT_SESSION_COOKIE` says.
+   * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Default: see
+   * `JWT_SESSION_COOKIE`.
    */
   readonly remember?: boolean | undefined
-  /** The most sessions that the user may have at once, the new one included: 1 to 1,000. Left out, there is no limit. */
+  /** How many sessions the user can have, including the new one: 1 to 1,000. Default: no limit. */
   readonly maxSessions?: number | undefined
   /**
    * What happens to a login that would exceed `maxSessions`: `endOldest`, the default, revokes the oldest sessions;
@@ -144,7 +144,7 @@ async function openSession(
     )
   }
   if (maxSessions === undefined && whenFull !== undefined) {
-    throw new TypeError('whenFull needs maxSessions: without it there is no limit')
+    throw new TypeError('whenFull needs maxSessions')
   }
   const { emit, clients, store, proofs } = authenticator
   const sessions =

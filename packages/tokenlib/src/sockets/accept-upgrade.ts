@@ -30,7 +30,7 @@ export interface UpgradeAuthenticator<Upgrade> {
 }
 
 /**
- * Authenticates a handshake of Node's `upgrade` event. One that is refused is answered with 401, 403 or 503 and the
+ * Authenticates a handshake of Node's `upgrade` event. A rejected handshake is answered with 401, 403 or 503 and the
  * connection is closed; the result is `null` then.
  *
  * @example

@@ -14,13 +14,13 @@ export interface FollowedSession {
   /**
    * Throws unless the session is alive. The token was found unrevoked by a check that began at `checkedAt`.
    *
-   * `anew` reads the session from the store. Otherwise the last read counts until the end that it found: the end never
-   * moves, and only a revocation, which is checked separately, ends a session sooner.
+   * `anew` forces a read from the store. Otherwise the last read counts until the session's end: the end never moves, and
+   * only a revocation, which is checked separately, ends a session sooner.
    */
   assertAlive(verified: VerifiedToken, checkedAt: number, anew: boolean): Promise<void>
   /** Throws if the token may have been revoked without this process noticing. */
   assertWatched(now: number): void
-  /** The milliseconds from `now` to the next moment at which something may have ended. */
+  /** The milliseconds from `now` to the next moment at which the session may have ended. */
   untilLook(now: number): number
 }
 
@@ -56,7 +56,7 @@ export async function followSession(
       endsAt = session.expiresAt
       idleAt = session.lastUsedAt + idleMs
     }
-    // A store knows a session a little longer than its tokens are good.
+    // A store keeps a session a little longer than its tokens are valid.
     if (clock() >= endsAt + leewayMs) throw new TokenExpiredError(Math.floor(endsAt / 1000))
   }
 

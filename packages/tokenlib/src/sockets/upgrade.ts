@@ -34,14 +34,14 @@ import { assertClaims, isCurrent, type TokenPayload } from '../tokens/payload.js
 import { OWN, parseIssuer } from '../tokens/token-sources.js'
 import { type FollowedSession, followSession } from './followed-session.js'
 
-/** What a WebSocket handshake must bring. */
+/** What a WebSocket handshake must provide. */
 export interface UpgradePolicy extends Pick<
   TokenPolicy,
   'fresh' | 'scopes' | 'anyScope' | 'issuer' | 'skipRevocation' | 'proof'
 > {
   /** Default `access`. */
   readonly type?: 'access' | 'refresh'
-  /** The origins whose cookies are believed, as browsers write them: `https://app.example`. None by default. */
+  /** The origins whose cookies are accepted, as browsers write them: `https://app.example`. None by default. */
   readonly origins?: readonly string[]
   /**
    * What the socket lives as long as: its token (the default), or the session of the token, however often that is
@@ -130,13 +130,13 @@ export async function authenticateUpgrade(
   })
 }
 
-// Another object with the same members: what is remembered for one is not found at the other.
+// A copy with the same members, which does not share what is remembered for the original.
 function copyView(view: RequestView): RequestView {
   const { method, url, ip = null, certificate } = view
   return { method, url, ip, certificate, header: (name) => view.header(name), body: () => view.body() }
 }
 
-/** What is known of a handshake that was accepted. */
+/** The record of an accepted handshake. */
 export interface AcceptedUpgrade {
   /** The manager that has authenticated it. */
   readonly authenticator: Authenticator
@@ -149,7 +149,7 @@ export interface AcceptedUpgrade {
 
 const accepted = new WeakMap<AuthenticatedUpgrade, AcceptedUpgrade>()
 
-/** Checks again that an open socket may go on: its token or, where it follows that, its session. */
+/** Rechecks an open socket: its token or, if it follows its session, the session. */
 export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<void> {
   const known = accepted.get(upgrade)
   if (known === undefined) throw new TypeError('Pass what sockets.authenticate() returned')
@@ -157,7 +157,7 @@ export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<voi
 }
 
 /**
- * Checks only time and revocation of a token that was accepted before; `anew` reads its session from the store.
+ * Checks only time and revocation of a token that was accepted before; `anew` rereads its session from the store.
  *
  * An open socket does not present its token again, so rechecking a rotated refresh token is not reuse.
  */
@@ -183,7 +183,7 @@ export async function recheckToken(
   })
 }
 
-/** What is known of a handshake, or `null` for a copy of one. */
+/** The record of a handshake, or `null` for a copy of one. */
 export function readAccepted(upgrade: AuthenticatedUpgrade): AcceptedUpgrade | null {
   return accepted.get(upgrade) ?? null
 }
@@ -223,10 +223,10 @@ function checkMessage(
     const { payload, claims, source } = verified
     assertIssuer(source.issuer, policy)
     assertType(payload, policy)
-    // The handshake has brought the proof, but only of a token that is bound.
+    // The handshake has proved the key, but only if the token is bound.
     proofs.assertBound(claims.cnf, policy.proof)
     assertFresh(claims, policy, now)
-    // A token is fresh until it expires at the latest, also where the socket outlives it.
+    // A token is fresh until it expires at the latest, even if the socket outlives it.
     if (demandsFresh(policy) && !isCurrent(claims, source.rules, now / 1000)) {
       throw new FreshTokenRequiredError()
     }

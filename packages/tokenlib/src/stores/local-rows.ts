@@ -5,7 +5,7 @@ import type { FoundSession } from '../revocation/session-store.js'
 import type { Position } from '../revocation/store.js'
 import type { SessionPage, SessionPlace } from './store-parts.js'
 
-/** A session as it is stored. */
+/** A stored session. */
 export interface SessionRow extends FoundSession {
   /** Epoch milliseconds, or `FOREVER`. */
   readonly until: number

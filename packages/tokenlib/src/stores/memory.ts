@@ -24,7 +24,7 @@ const OPTIONS: OptionKinds<MemoryStoreOptions> = { allowInProduction: flag, cloc
 /**
  * A store in the memory of this process: for tests, for development, and where one process is all there is.
  *
- * It holds what is alive, and a little more: every write also looks at a few old revocations and drops what has ended.
+ * It holds live entries and a few expired ones: every write also checks a few old revocations and drops expired ones.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): RevocationStore {
   const { allowInProduction = false, clock = systemClock } = parseOptions(

@@ -6,7 +6,7 @@ import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { emitWarning } from '../runtime.js'
 import { type Clock, schedulerOf, systemClock } from '../time.js'
 import { createLossReporter } from './loss-reporter.js'
-import { assertUsable } from './mysql/check-server.js'
+import { assertUsable, type ServerKind } from './mysql/check-server.js'
 import { type MysqlClient, toDatabase, toTextOrNull } from './mysql/client.js'
 import { createHistory, type History } from './mysql/history.js'
 import { createHousekeeping, type Housekeeping } from './mysql/housekeeping.js'
@@ -38,11 +38,11 @@ export type { TableOptions } from './mysql/tables.js'
 export interface MysqlStoreOptions extends TableOptions {
   /** Keeps applications that share the tables apart; empty by default. */
   readonly namespace?: string
-  /** Use a server whose settings let a crash lose what was acknowledged. */
+  /** Accept a server whose settings let a crash lose acknowledged writes. */
   readonly allowVolatile?: boolean
   /** Replaces the clock of the server, for tests. */
   readonly clock?: Clock
-  /** Told when the store finds its data lost; `process.emitWarning` by default. */
+  /** Called when the store finds its data lost; by default `process.emitWarning`. */
   readonly onWarning?: (message: string) => void
 }
 
@@ -92,15 +92,15 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
     const name = toTextOrNull(row?.[0])
     if (name === null) {
       throw new ConfigurationError(
-        'The pool has no database: name one, in its options or in those of the store',
+        'The pool has no database: set one in the options of the pool or of the store',
       )
     }
     tables ??= toTables({ ...parsed, database: name })
     return tables
   }
 
-  const open = (found: Tables): Operations => {
-    const history = createHistory(database, found, { namespace, clock, losses })
+  const open = (found: Tables, kind: ServerKind): Operations => {
+    const history = createHistory(database, found, { namespace, clock, losses, kind })
     const revocations = createRevocations(history, found, namespace)
     const end: Revocations['end'] = (batch) => written(revocations.end(batch))
     const housekeeping = createHousekeeping(database, found, {
@@ -131,8 +131,8 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
     async prepare(needs) {
       losses.listen(needs)
       const found = await findTables()
-      await assertUsable(database, found, { allowVolatile })
-      opened ??= open(found)
+      const kind = await assertUsable(database, found, { allowVolatile })
+      opened ??= open(found, kind)
       await opened.history.enter(toMilliseconds(needs.longestLifetime))
     },
     revoke: async (batch) => written(use().revocations.revoke(batch)),

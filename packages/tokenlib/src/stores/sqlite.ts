@@ -42,7 +42,7 @@ export type { SqliteStatement, SqliteValue, Tables as SqliteTables } from './sql
 /** How a SQLite store behaves. */
 export interface SqliteStoreOptions {
   readonly clock?: Clock
-  /** Told what is unwise but allowed; by default `process.emitWarning`. */
+  /** Called with warnings; by default `process.emitWarning`. */
   readonly onWarning?: (message: string) => void
   /** What the names of its tables begin with; `tokenlib_` by default. */
   readonly prefix?: string

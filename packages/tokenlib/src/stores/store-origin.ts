@@ -25,7 +25,7 @@ export function withOrigin<Store extends RevocationStore>(
   return Object.defineProperty(store, ORIGIN, { value: { store, ...origin }, enumerable: false })
 }
 
-/** The origin of a store, or `null` for one that none of ours created, or that somebody has wrapped. */
+/** The origin of a store, or `null` for a custom or wrapped store. */
 export function readOrigin(store: object): StoreOrigin | null {
   return (store as { readonly [ORIGIN]?: StoreOrigin })[ORIGIN] ?? null
 }

@@ -55,7 +55,7 @@ export interface Listeners<Given extends readonly unknown[]> {
   readonly size: () => number
 }
 
-/** Nobody yet. A listener that throws is a warning, and keeps nobody else from being called. */
+/** A set of listeners. An error of one becomes a warning, and the others are still called. */
 export function createListeners<Given extends readonly unknown[]>(): Listeners<Given> {
   const listeners = new Set<(...given: Given) => void>()
   return {

@@ -24,7 +24,7 @@ export interface MintOptions {
   readonly expired?: boolean
   /** Its lifetime has not begun. */
   readonly notYetValid?: boolean
-  /** The test manager says that it is revoked. */
+  /** Makes the test manager treat it as revoked. */
   readonly revoked?: boolean
   /** Signed with a key of the same algorithm that the manager does not know. */
   readonly wrongKey?: boolean

@@ -22,7 +22,7 @@ export interface CompactJws {
 /** The longest encoded header that is accepted; real ones have less than a quarter of it. */
 export const MAX_HEADER_LENGTH = 2048
 
-/** The longest token that is accepted where no configuration says otherwise. */
+/** The default for the longest accepted token. */
 export const DEFAULT_MAX_TOKEN_LENGTH = 8192
 
 /**

@@ -92,7 +92,7 @@ export interface CarriedClaims {
   /** Left out, each token gets a CSRF value of its own. */
   readonly csrf?: string | undefined
   readonly remember?: boolean | undefined
-  /** The key that every token of the session is bound to; that of a device binds only refresh tokens. */
+  /** The key that every token of the session is bound to; a device key binds only refresh tokens. */
   readonly cnf?: Confirmation | undefined
 }
 

@@ -233,7 +233,7 @@ const WEB_CURVES: Readonly<Record<string, string>> = {
   secp521r1: 'P-521',
 }
 
-// A public-key algorithm as WebCrypto calls it. There is no HMAC: a secret has no public part to check a signature with.
+// The WebCrypto name of a public-key algorithm. HMAC is missing because a secret has no public part.
 function toWebAlgorithm(algorithm: Algorithm): WebAlgorithm {
   const spec = ALGORITHMS[algorithm]
   if (spec.family === 'eddsa') return { name: 'Ed25519' }

@@ -28,9 +28,9 @@ import { importSecret } from './secret.js'
 export interface KeyRing {
   /** The key of new tokens at a moment, or `null`. */
   signingKey(now: number): SigningKey | null
-  /** Why there is no key for new tokens at a moment, and what to do. */
+  /** Explains why new tokens cannot be signed at a moment, and what to do. */
   explainMissingKey(now: number): string
-  /** Every key, those that are not trusted any more included; another list as soon as the keys are replaced. */
+  /** Every key, including keys that are no longer trusted; a new list whenever the keys are replaced. */
   readonly verifying: readonly BoundKey[]
   /** Whether a key of `verifying`, of now or of earlier, is still one and is not retired. */
   readonly isTrusted: (key: BoundKey, now: number) => boolean
@@ -236,7 +236,7 @@ export function toJwkSet(ring: KeyRing, now: number): JwkSet {
   const trusted = ring.verifying.filter((key) => ring.isTrusted(key, now))
   if (trusted.some(({ algorithm }) => isHmac(algorithm))) {
     throw new ConfigurationError(
-      'A secret has no public part: whoever knows it can sign tokens. keys.jwks() needs keys of a public-key algorithm',
+      'A secret has no public part: anyone who knows it can sign tokens. keys.jwks() needs keys of a public-key algorithm',
     )
   }
   if (ring.verifying.length === 0) throw new ConfigurationError(ring.explainMissingKey(now))

@@ -126,7 +126,7 @@ function assertRetirement(
   )
 }
 
-// The end of the last period in which a key signs; `null` if there is no newer key to follow it.
+// The end of the last period in which a key signs; `null` if no newer key follows it.
 function readEndOfUse(key: ScheduledKey, keys: readonly ScheduledKey[]): number | null {
   if (!keys.some(({ notBefore }) => notBefore > key.notBefore && notBefore < key.retireAt)) return null
   const moments = [...new Set(keys.flatMap(({ notBefore, retireAt }) => [notBefore, retireAt]))]

@@ -38,7 +38,7 @@ export interface OwnKey {
   readonly publicKey?: KeyMaterial | WebCryptoKey | undefined
   /** Signs with the private key of `publicKey`, wherever that is. */
   readonly sign?: SignFunction | undefined
-  /** Signs new tokens from this moment on. It verifies tokens from the beginning. Default: at once. */
+  /** Signs new tokens from this moment on. It verifies tokens from the beginning. Default: immediately. */
   readonly notBefore?: Date | undefined
   /** Neither signs nor verifies from this moment on. Default: never. */
   readonly retireAt?: Date | undefined
@@ -63,7 +63,7 @@ export interface ImportRules {
   readonly scheduler: Scheduler
 }
 
-/** An imported key with its moments in epoch milliseconds; infinite where it has none. */
+/** An imported key with its moments in epoch milliseconds; infinite if not set. */
 export interface ScheduledKey {
   readonly verifying: BoundKey
   /** `null` for a key that only verifies. */

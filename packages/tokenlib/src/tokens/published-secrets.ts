@@ -1,5 +1,5 @@
-// Made by tools/packages/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io: those of
-// 32 bytes and more.
+// Made by tools/packages/published-secrets.js from the list of wallarm/jwt-secrets and the examples at jwt.io. Has all
+// secrets of 32 bytes and more.
 
 /** How many bytes of its SHA-256 digest each secret is known by. */
 export const FINGERPRINT_BYTES = 5

@@ -17,8 +17,8 @@ export interface TokenSources {
   /** The source that a JWT claims to come from, or `TokenIssuerError`. Verifies nothing. */
   find(jwt: UnverifiedJwt): TokenSource
   /**
-   * The source whose issuer has to be asked about a token: an opaque one, or a JWT that names this issuer. `null` for every
-   * other token, and for what is no token at all. Never throws.
+   * The source whose issuer must be asked about a token: an opaque token, or a JWT that names this issuer. `null` for every
+   * other token, and for text that is not a token. Never throws.
    */
   findOpaque(token: string, maxLength: number): OpaqueSource | null
   /** Throws `TokenDecodeError` if a user of one source has the prefix of another. */

@@ -27,7 +27,7 @@ import { sendFetchResponse, sendReply, toFetchRequest } from '../node-bridge.js'
 import { type PlatformResponse, toNode } from './context.js'
 import { METADATA, Public, readAccess, reflector } from './metadata.js'
 
-/** Where a controller finds its routes: they are made when the application is initialised and their path is known. */
+/** Holds the routes of a controller. They are created when the application initialises and their path is known. */
 export class SessionRoutesSource {
   routes: SessionRoutes | null = null
 }
@@ -49,7 +49,7 @@ export class SessionController {
   /** Set by Nest. */
   declare protected readonly routesSource: SessionRoutesSource
 
-  /** What the methods call; there once the application is initialised. */
+  /** The routes that the methods call; set when the application initialises. */
   protected get routes(): SessionRoutes {
     const { routes } = this.routesSource
     if (routes === null) throw new TypeError('The session routes are there after app.init()')
@@ -106,7 +106,7 @@ export class SessionController {
     return this.routes.stepUp(request)
   }
 }
-// At a property: the constructor belongs to the classes that extend this one.
+// Injected as a property: the constructor belongs to subclasses.
 Inject(SessionRoutesSource)(SessionController.prototype, 'routesSource')
 
 /** What Express' request and Fastify's have in common. */
@@ -131,7 +131,7 @@ const FetchRequest = createParamDecorator((_: unknown, context: ExecutionContext
   return toFetchRequest(toNode(request), toNode(response), facts)
 })
 
-/** Sends the Fetch responses that the routes of a controller return; whatever another method of it returns is Nest's. */
+/** Sends the Fetch responses that session routes return. Nest handles the results of any other method. */
 const sendResponses: NestInterceptor = {
   async intercept(context: ExecutionContext, next: CallHandler<unknown>): Promise<Observable<unknown>> {
     if (!responders.has(context.getHandler())) return next.handle()
@@ -146,7 +146,7 @@ const sendResponses: NestInterceptor = {
       if ('raw' in target) sendReply(response as Response, target)
       else await sendFetchResponse(response as Response, target)
     }
-    // The response is sent; interceptors of the whole application have nothing to change or to keep.
+    // The response is already sent, so hide it from global interceptors.
     return of(undefined)
   },
 }
@@ -154,13 +154,13 @@ UseInterceptors(sendResponses)(SessionController)
 
 const responders = new WeakSet<object>()
 
-// Behind every parameter that a class might add. It tells Nest that the response is sent already.
+// Comes after any parameter that a subclass might add. It tells Nest that the response is already sent.
 const RESPONSE_INDEX = 15
 
 type Verb = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 const VERBS = { GET: Get, POST: Post, PUT: Put, PATCH: Patch, DELETE: Delete } as const
 
-/** A route: the method of its handler, its HTTP method and its path below the controller, as Nest writes it. */
+/** A route: the name of its handler, its HTTP method and its path below the controller, in Nest's syntax. */
 export const SESSION_ROUTES: readonly (readonly [name: RouteName, verb: Verb, path: string])[] =
   Object.entries(ROUTES).map(([name, { method, path }]) => [
     name as RouteName,
@@ -169,13 +169,13 @@ export const SESSION_ROUTES: readonly (readonly [name: RouteName, verb: Verb, pa
   ])
 
 /**
- * A controller of Nest with the routes of a class, at a path. It is a class of its own, so that two managers can have
- * controllers of the same class.
+ * Creates a Nest controller with the routes of a class, at a path. It is a new class each time, so that two managers can
+ * mount the same class.
  */
 export function mountController(base: Type<SessionController>, path: string): Type<SessionController> {
   assertController(base, path)
   class MountedController extends base {
-    // A route refuses methods that it does not have.
+    // Routes reject unknown methods themselves.
     async refuse(name: RouteName, allow: string, request: Request): Promise<Response> {
       const response = await this.routes[name](request, '')
       response.headers.set('allow', allow)
@@ -183,10 +183,10 @@ export function mountController(base: Type<SessionController>, path: string): Ty
     }
   }
   Object.defineProperty(MountedController, 'name', { value: base.name })
-  // Its host and scope are inherited, unless there is no decorator to inherit from.
+  // Inherits host and scope from the base class, if that has a decorator.
   if (reflector.get(METADATA.controller, base) !== true) Controller()(MountedController)
   SetMetadata(METADATA.path, path)(MountedController)
-  // Cookies of a session belong to every version.
+  // Session cookies are shared by all API versions.
   SetMetadata(METADATA.version, VERSION_NEUTRAL)(MountedController)
 
   const prototype = MountedController.prototype as unknown as Record<string, RouteHandler>
@@ -197,7 +197,7 @@ export function mountController(base: Type<SessionController>, path: string): Ty
     for (const verb of Object.keys(VERBS) as Verb[]) {
       const refusal = `refuse ${verb} ${below}`
       if (own.includes(verb) || Object.hasOwn(prototype, refusal)) continue
-      // Each is a function of its own: Nest keeps the path and the method of a route at its handler.
+      // Wrap each handler: Nest stores the route's path and method on the function.
       prototype[refusal] = function refuse(this: MountedController, request) {
         return this.refuse(name, allow, request)
       }
@@ -210,7 +210,7 @@ export function mountController(base: Type<SessionController>, path: string): Ty
 
 type RouteHandler = (this: never, request: Request) => Promise<Response>
 
-// A method that overrides another has none of its metadata.
+// An overriding method does not inherit metadata.
 function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: Verb, path: string): void {
   const handler = prototype[name] as RouteHandler
   const descriptor = { value: handler }
@@ -219,7 +219,7 @@ function addRoute(prototype: Record<string, RouteHandler>, name: string, verb: V
   }
   // The routes check tokens themselves: a login has none, and a logout may have an expired one.
   if (readAccess(handler, handler) === 'required') Public()(prototype, name, descriptor)
-  // The handler takes a Fetch request, and returns a Fetch response, which is sent.
+  // Converts the request for the handler, and sends the Fetch response it returns.
   responders.add(handler)
   FetchRequest()(prototype, name, 0)
   if (path.endsWith(':id')) Param('id')(prototype, name, 1)

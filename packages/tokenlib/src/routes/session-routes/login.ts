@@ -25,7 +25,7 @@ import type { RouteParts } from './options.js'
 import { answerSession } from './sessions.js'
 import { internalsOf } from '../../sessions/internals.js'
 
-/** Checks credentials and opens a session; the one that the cookies of the request belong to is ended. */
+/** Checks credentials and opens a session; ends the session in the request's cookies. */
 export async function answerLogin(parts: RouteParts, request: Request): Promise<Response> {
   const { tokens, options } = parts
   const { config } = tokens
@@ -42,7 +42,7 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
       const data = (await options.describeSession?.(claims, credentials, request)) ?? null
       const described = data === null ? {} : { data }
       const replaced = await readSessionsOfCookies(parts, request)
-      // The new session is opened first: if that fails, the session before goes on. With a limit it must be ended first,
+      // Open the new session first: if that fails, the old one continues. With a limit, end the old one first,
       // or it would count.
       const counted =
         options.maxSessions === undefined ? [] : replaced.filter(({ sub }) => sub === claims.uid)
@@ -68,7 +68,7 @@ export async function answerLogin(parts: RouteParts, request: Request): Promise<
 
 /** The next pair of a session, for its refresh token. */
 export async function answerRefresh(parts: RouteParts, request: Request): Promise<Response> {
-  // The browser has renewed the access token itself, and the page asks until when it is valid.
+  // The browser has renewed the access token itself; the page only asks when it expires.
   if (parts.options.deviceBound === true && (await isRenewedByDevice(parts, request))) {
     return answerSession(parts, request)
   }
@@ -83,7 +83,7 @@ export async function answerStepUp(parts: RouteParts, request: Request): Promise
     const { credentials } = await parseLoginBody(request, parts.tokens.config)
     const given = { route: 'step-up', credentials, request, sub } as const
     return checkCredentials(parts, given, async (_claims, settle) => {
-      // First: a limiter that fails must not use the refresh token up.
+      // First: a failing limiter must not use up the refresh token.
       await settle('success')
       return refresh(parts, request, { access: { fresh: true } })
     })
@@ -125,7 +125,7 @@ async function offerBinding(
   )
 }
 
-// Read, not verified: whoever claims it needs a valid access token, and gets no other.
+// Read without verifying: the caller also needs a valid access token, and does not get a new one.
 async function isRenewedByDevice({ tokens }: RouteParts, request: Request): Promise<boolean> {
   const refreshToken = await tokens.getTokenFromRequest(request, { type: 'refresh', locations: 'cookies' })
   const { cnf } = (refreshToken && readOwnClaims(refreshToken.token)) ?? {}
@@ -174,7 +174,7 @@ function readPairOptions({ options, tokens }: RouteParts, remember: boolean | un
   }
 }
 
-// The answer with tokens that were just made; any refresh token of the session tells when it ends.
+// The response with new tokens; any refresh token of the session tells when it ends.
 function createAnswer(
   { tokens }: RouteParts,
   made: RefreshedTokens,
@@ -208,7 +208,7 @@ async function endSessions(
   for (const payload of sessions) await parts.tokens.logout(payload, { request })
 }
 
-/** The payload of a token in a cookie, expired or not; `null` for none that is genuine. */
+/** The payload of a genuine token in a cookie, expired or not; otherwise `null`. */
 export async function readCookieToken(
   { tokens }: RouteParts,
   request: Request,
@@ -222,7 +222,7 @@ export async function readCookieToken(
     return found && internals.verifyWithoutRevocation(found.token, { type, allowExpired: true })
   } catch (error) {
     if (!isTokenError(error)) throw error
-    // Without its key, a bound token is good for nothing but to end its session.
+    // Without its key, a bound token can only end its session.
     return error.code === 'PROOF_REQUIRED' && found !== null
       ? internals.readRevocableToken(found.token)
       : null
@@ -232,7 +232,7 @@ export async function readCookieToken(
 async function refresh(parts: RouteParts, request: Request, options: RefreshOptions): Promise<Response> {
   const { tokens } = parts
   const found = await tokens.getTokenFromRequest(request, { type: 'refresh' })
-  // As it came: what was in a cookie is never put where a script can read it.
+  // Return it the way it came: a token from a cookie must never go where a script can read it.
   const transport = found?.location === 'cookies' ? 'cookies' : 'bearer'
   const made = await tokens.sessions.refresh(request, options)
   if (isTooLate(made)) throw new RevocationUnavailableError(new Error('The refresh took too long'))

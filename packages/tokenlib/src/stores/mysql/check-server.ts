@@ -1,21 +1,25 @@
 import { ConfigurationError } from '../../errors.js'
 import { assertKnownLayout } from '../store-parts.js'
-import { type Database, readErrorNumber, type Session, toNumber, toText } from './client.js'
+import { type Database, LEFTOVER, readErrorNumber, type Session, toNumber, toText } from './client.js'
 import { type Tables, TABLES_VERSION } from './tables.js'
 
-/** Rejects with `ConfigurationError` unless the server and the tables can keep the promises of a store. */
+/** Returns what the server is, or rejects with `ConfigurationError` unless server and tables can keep the promises of a store. */
 export async function assertUsable(
   database: Database,
   tables: Tables,
   { allowVolatile }: { readonly allowVolatile: boolean },
-): Promise<void> {
-  await database.use(async (session) => {
+): Promise<ServerKind> {
+  return database.use(async (session) => {
     const settings = await readSettings(session)
     assertServer(settings)
     if (!allowVolatile) assertDurable(settings)
     await assertTables(session, tables)
+    return isMariadb(settings) ? 'mariadb' : 'mysql'
   })
 }
+
+/** MariaDB can tell whether a connection is in a transaction. */
+export type ServerKind = 'mariadb' | 'mysql'
 
 type Settings = ReadonlyMap<string, string>
 
@@ -45,12 +49,13 @@ function isOnText(value: string): boolean {
   return value !== 'OFF' && value !== '0'
 }
 
+const isMariadb = (settings: Settings): boolean => settings.get('version')?.includes('MARIADB') === true
+
 function assertServer(settings: Settings): void {
   const version = settings.get('version') ?? ''
   const [, major, minor] = (/^(\d+)\.(\d+)/.exec(version) ?? []).map(Number)
   const release = (major ?? 0) * 1000 + (minor ?? 0)
-  const isMariadb = version.includes('MARIADB')
-  if (isMariadb ? release < 10_006 : release < 8000) {
+  if (isMariadb(settings) ? release < 10_006 : release < 8000) {
     throw new ConfigurationError('The MySQL store needs MySQL 8.0 or newer, or MariaDB 10.6 or newer')
   }
   if (isOn(settings, 'read_only') || isOn(settings, 'innodb_read_only')) throw new ConfigurationError(STANDBY)
@@ -114,7 +119,7 @@ async function assertTables(session: Session, tables: Tables): Promise<void> {
   await assertEngine(session, tables)
 }
 
-// No row has these keys, and updates that name a key also pass where sql_safe_updates is on.
+// No row has these keys. Updates that name a key also work with sql_safe_updates.
 async function assertRights(
   session: Session,
   { heads, revocations, sessions, spent }: Tables,
@@ -157,8 +162,8 @@ const DENIED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227, 1370])
 
 function createMissing({ version }: Tables, cause?: unknown): ConfigurationError {
   return new ConfigurationError(
-    `The tables next to ${version} are incomplete or missing: await store.migrate() before the store is used, or run what ` +
-      'migrationSql() returns. If they are in another database, name it',
+    `Missing or incomplete tables next to ${version}: await store.migrate() before you use the store, or run the SQL of ` +
+      'migrationSql(). If they are in another database, pass its name',
     { cause },
   )
 }
@@ -172,14 +177,25 @@ function createDenied({ version, ...tables }: Tables, cause: unknown): Configura
 }
 
 /** What an answer says of the connection and the server that gave it. */
-export const STATE_SQL = `concat_ws(',', @@session.autocommit, '' is null, @@global.read_only, @@global.innodb_read_only)`
+export function stateSql(kind: ServerKind): string {
+  const inTransaction = kind === 'mariadb' ? ', @@in_transaction' : ''
+  return `concat_ws(',', @@session.autocommit, '' is null, @@global.read_only, @@global.innodb_read_only${inTransaction})`
+}
 
-/** Throws where an answer comes from a server or a connection that the store must not rely on. */
-export function assertState(state: string): void {
-  const [autocommit, hasNoEmptyText, ...readOnly] = state.toUpperCase().split(',').map(isOnText)
+/**
+ * Throws where an answer comes from a server or a connection that the store must not rely on. In a transaction of the store's
+ * own, `isOwn`, it is no news that there is one.
+ */
+export function assertState(state: string, isOwn: boolean): void {
+  const [autocommit, hasNoEmptyText, isReadOnly, isEngineReadOnly, inTransaction] = state
+    .toUpperCase()
+    .split(',')
+    .map(isOnText)
   // Not `ConfigurationError`: a failover, or another user of the pool, can bring this about at any time.
-  if (readOnly.length !== 2 || readOnly.includes(true)) throw new Error(STANDBY)
+  if (isReadOnly !== false || isEngineReadOnly !== false) throw new Error(STANDBY)
   if (autocommit !== true) throw new Error('A connection of the MySQL pool has autocommit off')
-  if (hasNoEmptyText === true)
+  if (hasNoEmptyText === true) {
     throw new Error('A connection of the MySQL pool has EMPTY_STRING_IS_NULL in its sql_mode')
+  }
+  if (inTransaction === true && !isOwn) throw LEFTOVER
 }

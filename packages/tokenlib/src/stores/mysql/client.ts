@@ -13,7 +13,7 @@ export interface MysqlStatement {
   metaAsArray: true
   nestTables: false
   namedPlaceholders: false
-  typeCast: (field: unknown, next: () => unknown) => unknown
+  typeCast: <Cast>(field: unknown, next: () => Cast) => Cast
 }
 
 /** A connection of a pool. */
@@ -34,7 +34,7 @@ export interface MysqlCallbackPool {
   promise(): MysqlPool
 }
 
-/** A pool of MySQL or MariaDB that the application made, configured, and will close. */
+/** A pool of MySQL or MariaDB that the application creates, configures and closes. */
 export type MysqlClient = MysqlPool | MysqlCallbackPool
 
 /** A value of a row, as far as a driver may return it. */
@@ -43,7 +43,7 @@ export type Cell = string | number | bigint | Uint8Array | null
 /** A row, in the order of its columns. */
 export type Row = readonly (Cell | undefined)[]
 
-/** A connection while the store has it. */
+/** A connection while the store uses it. */
 export interface Session {
   read(sql: string, values: readonly Value[]): Promise<readonly Row[]>
   /**
@@ -53,13 +53,25 @@ export interface Session {
   write(sql: string, values: readonly Value[]): Promise<number>
 }
 
+/** How statements are run that each stand alone. */
+export interface UseOptions {
+  /**
+   * Whether `work` begins with a read, and throws `LEFTOVER` if that finds itself in a transaction that somebody left
+   * behind. Saves the `rollback` before it.
+   */
+  readonly findsLeftover?: boolean
+}
+
+/** Thrown by work that finds itself in a transaction that a former user of the connection left behind. */
+export const LEFTOVER: Error = new Error('A connection of the MySQL pool has an open transaction')
+
 /** A database, as the store uses it. */
 export interface Database {
   /**
    * Runs statements that each stand alone. Each reads what is committed when it begins. Even a statement that changes one
    * row may lose a conflict: then `work` runs again, after whatever it had written before.
    */
-  use<Result>(work: (session: Session) => Promise<Result>): Promise<Result>
+  use<Result>(work: (session: Session) => Promise<Result>, options?: UseOptions): Promise<Result>
   /**
    * Runs a transaction under READ COMMITTED. Runs it again if the server ended it to resolve a deadlock, so `work` must not
    * change anything else.
@@ -93,21 +105,28 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
   }
 
   // What lost a conflict has changed nothing.
-  const retry = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
+  const retry = async <Result>(attempt: (count: number) => Promise<Result>): Promise<Result> => {
     for (let count = 1; ; count++) {
       try {
-        return await attempt()
+        return await attempt(count)
       } catch (error) {
-        if (count === MAX_ATTEMPTS || !CONFLICTS.has(readErrorNumber(error))) throw error
+        if (count === MAX_ATTEMPTS || !(error === LEFTOVER || CONFLICTS.has(readErrorNumber(error))))
+          throw error
+        if (error === LEFTOVER) continue
         await sleep(scheduler, toRetryDelay(count, FIRST_RETRY_MS, MAX_RETRY_MS))
       }
     }
   }
 
   return {
-    use: (work) => retry(() => withConnection(clean, work, null)),
+    use: (work, { findsLeftover = false } = {}) =>
+      retry((count) => withConnection(findsLeftover && count === 1 ? takeAsItIs : clean, work, null)),
     transact: (work) => retry(() => withConnection(beginTransaction, work, 'commit')),
   }
+}
+
+async function takeAsItIs() {
+  return { prepared: Promise.resolve() }
 }
 
 // A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot. Nobody
@@ -190,10 +209,10 @@ const OPTIONS = {
   metaAsArray: true,
   nestTables: false,
   namedPlaceholders: false,
-  typeCast: (_field: unknown, next: () => unknown) => next(),
+  typeCast: <Cast>(_field: unknown, next: () => Cast): Cast => next(),
 } as const
 
-// What was begun must not stay open. A connection that cannot even roll back is of no use to anybody.
+// Leave no transaction open. Discard a connection that cannot even roll back.
 async function giveBack(connection: MysqlConnection): Promise<void> {
   try {
     await connection.query('rollback')

@@ -1,6 +1,6 @@
 import type { Clock } from '../../time.js'
 import { readClock } from '../store-parts.js'
-import { assertState, STATE_SQL } from './check-server.js'
+import { assertState, type ServerKind, stateSql } from './check-server.js'
 import { type Row, type Session, toNumber, toText, type Value } from './client.js'
 import { asNumber, nowSql } from './statements.js'
 import type { Tables } from './tables.js'
@@ -35,12 +35,15 @@ type KnownValues = readonly Value[]
 
 /** Reads and writes the head of a namespace. */
 export interface Heads {
-  /** Reads the head and a page in one statement; `null` where it is not the known one. */
+  /**
+   * Reads the head and a page in one statement; `null` where it is not the known one. `isOwn`: in a transaction of the store.
+   */
   read(
     session: Session,
     page: Page,
     values: readonly Value[],
     known: KnownValues,
+    isOwn: boolean,
   ): Promise<readonly [head: Head, rows: readonly Row[]] | null>
   /** Locks the head until the commit; `null` where it is not the known one. */
   lock(session: Session, known: KnownValues): Promise<Head | null>
@@ -56,9 +59,9 @@ export const NO_EPOCH = '-'
 export function createHeads(
   { heads, revocations }: Tables,
   namespace: string,
-  clock: Clock | undefined,
+  { clock, kind }: { readonly clock: Clock | undefined; readonly kind: ServerKind },
 ): Heads {
-  const columns = `h.changes, h.link, h.epoch, h.longest_lifetime, ${nowSql} as now_ms, ${STATE_SQL} as state`
+  const columns = `h.changes, h.link, h.epoch, h.longest_lifetime, ${nowSql} as now_ms, ${stateSql(kind)} as state`
   const isMarked = `exists (select 1 from ${revocations} m
   where m.namespace = h.namespace and m.kind = 'epoch' and m.id = h.epoch)`
   const isKnown = `h.namespace = ? and h.epoch = ? and h.changes >= ${asNumber} and ${isMarked}`
@@ -75,23 +78,23 @@ export function createHeads(
   ): Promise<FoundHead | null> => {
     const sql = `select ${columns}, ${isMarked} as is_marked from ${heads} h where ${condition} for update`
     const [row] = await session.read(sql, [time(), ...values])
-    return row === undefined ? null : { ...parseHead(row), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
+    return row === undefined ? null : { ...parseHead(row, true), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
   }
 
   return {
-    async read(session, { columns: more, from }, values, known) {
+    async read(session, { columns: more, from }, values, known, isOwn) {
       const rows = await session.read(
         `select ${columns}, ${more} from ${heads} h left join ${from} on 1 = 1 where ${isKnown} limit ${MAX_ROWS}`,
         [time(), ...values, ...known],
       )
       if (rows[0] === undefined) return null
-      return [parseHead(rows[0]), rows.map((row) => row.slice(HEAD_COLUMNS))]
+      return [parseHead(rows[0], isOwn), rows.map((row) => row.slice(HEAD_COLUMNS))]
     },
     lock: (session, known) => lock(session, isKnown, known),
     async lockAnyway(session) {
-      const [state] = await session.read(`select ${STATE_SQL} as state`, [])
+      const [state] = await session.read(`select ${stateSql(kind)} as state`, [])
       // Before anything is written: a privileged user may write to a replica.
-      assertState(toText(state?.[0]))
+      assertState(toText(state?.[0]), true)
       await session.write(
         `insert into ${heads} (namespace, epoch, link, changes, longest_lifetime) values (?, ?, ?, 0, 0)
 on duplicate key update namespace = values(namespace)`,
@@ -113,8 +116,8 @@ const HEAD_COLUMNS = 6
 // An explicit limit, because a session may have a sql_select_limit.
 const MAX_ROWS = 1_000_000
 
-function parseHead([changes, link, epoch, longestLifetime, now, state]: Row): Head {
-  assertState(toText(state))
+function parseHead([changes, link, epoch, longestLifetime, now, state]: Row, isOwn: boolean): Head {
+  assertState(toText(state), isOwn)
   return {
     changes: toNumber(changes),
     link: toText(link),

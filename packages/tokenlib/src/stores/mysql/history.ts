@@ -3,6 +3,7 @@ import { addDuration, raiseWatermark, type Revocation } from '../../revocation/r
 import type { Clock } from '../../time.js'
 import type { LossReporter } from '../loss-reporter.js'
 import { retryAfterLoss, toMilliseconds } from '../store-parts.js'
+import type { ServerKind } from './check-server.js'
 import type { Database, Row, Session, Value } from './client.js'
 import { createEntries, type Entries, type Entry } from './entries.js'
 import { createHeads, type FoundHead, type Head, NO_EPOCH, type Page } from './head.js'
@@ -55,6 +56,7 @@ export interface HistoryOptions {
   readonly namespace: string
   readonly clock: Clock | undefined
   readonly losses: LossReporter
+  readonly kind: ServerKind
 }
 
 type Known = Pick<Head, 'epoch' | 'changes'>
@@ -66,9 +68,9 @@ const LOST = new Error('The MySQL store has another history')
 export function createHistory(
   database: Database,
   tables: Tables,
-  { namespace, clock, losses }: HistoryOptions,
+  { namespace, clock, losses, kind }: HistoryOptions,
 ): History {
-  const heads = createHeads(tables, namespace, clock)
+  const heads = createHeads(tables, namespace, { clock, kind })
   const entries = createEntries(tables, namespace)
   let known: Known | null = null
   let longest = 0
@@ -155,15 +157,21 @@ export function createHistory(
     return (await retryAfterLoss('MySQL', ask, () => recoverOnce(before))).answer
   }
 
-  const readWith = async (session: Session, page: Page, values: readonly Value[]) => {
-    const answer = await heads.read(session, page, values, knownValues())
+  const readWith = async (session: Session, page: Page, values: readonly Value[], isOwn: boolean) => {
+    const answer = await heads.read(session, page, values, knownValues(), isOwn)
     if (answer === null) throw LOST
     note(answer[0])
     return answer
   }
 
+  const findsLeftover = kind === 'mariadb'
   const read: History['read'] = (page, values, parse) =>
-    retry(() => database.use(async (session) => parse(...(await readWith(session, page, values)), session)))
+    retry(() =>
+      database.use(
+        async (session) => parse(...(await readWith(session, page, values, !findsLeftover)), session),
+        { findsLeftover },
+      ),
+    )
 
   return {
     async enter(longestLifetime) {
@@ -188,7 +196,7 @@ export function createHistory(
           const result = await work({
             session,
             entries,
-            read: (page, values) => readWith(session, page, values),
+            read: (page, values) => readWith(session, page, values, true),
             async lock() {
               head = await heads.lock(session, knownValues())
               if (head === null) throw LOST

@@ -157,7 +157,7 @@ export function createMysqlSessions(
       return result
     },
     async rotate(sid, token, options) {
-      // Each retry means that somebody else has written the row.
+      // Each retry means that another process has written the row.
       for (let attempt = 0; attempt < MAX_MOVES; attempt++) {
         const { found, decision, isDone } = await history.read(
           ...statements.find(sid),

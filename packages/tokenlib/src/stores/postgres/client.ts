@@ -27,7 +27,7 @@ export interface PostgresJsClient {
 /** A client of PostgreSQL that the application made, configured, and will close. */
 export type PostgresClient = PgClient | PostgresJsClient
 
-/** What a statement may be given; lists travel as one text of JSON, which every client passes on as it is. */
+/** What a statement may be given; lists travel as one JSON text, which every client passes on unchanged. */
 export type Value = string | number | null
 
 /** A database, as the store uses it. */

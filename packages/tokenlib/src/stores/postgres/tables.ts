@@ -34,9 +34,9 @@ export type IndexName = 'change' | 'until' | 'user' | 'start'
 /**
  * What an index begins with, and what a condition has to name so that the index is used for it.
  *
- * The planner believes that a namespace which it has no statistics of has one row, so it takes any index that begins
- * with a column of the condition, and walks through the whole namespace. Hence the primary key is the only index that
- * begins with `namespace`, and every other one begins with an expression of its own.
+ * The planner assumes that a namespace without statistics has one row, so it takes any index that begins with a column of
+ * the condition, and walks through the whole namespace. Hence the primary key is the only index that begins with
+ * `namespace`, and every other one begins with an expression of its own.
  */
 export function leadSql(index: IndexName, namespace: string): string {
   return `('${index} ' || ${namespace})`
@@ -84,9 +84,9 @@ export function migrationSql(options: TableOptions = {}): string {
 
 /** The same for tables whose names are known. */
 export function toMigration({ schema, version, heads, revocations, sessions, spent }: Tables): string {
-  // "C" is the order of bytes. The order of a language changes with the libraries of the machine, and an index that
-  // is in another order than its readers believe does not find what is in it: a revoked token would be let through.
-  // No "if not exists": its notices would be printed by clients whose default is to print them.
+  // "C" is byte order. The order of a language changes with the libraries of the machine, and an index that
+  // is in another order than its readers expect misses rows: a revoked token would pass.
+  // No "if not exists": some clients print its notices by default.
   return `do $tokenlib$
 declare
   installed integer;
@@ -175,7 +175,7 @@ interface Answer {
   readonly serverVersion: number
   readonly isolation: string
   readonly version: number | null
-  /** Whether the role has every right on the table of spent ids; `null` where there is none. */
+  /** Whether the role has every right on the table of spent ids; `null` if the table is missing. */
   readonly maySpend: boolean | null
   /** Whether the table of sessions has a column for their data. */
   readonly hasData: boolean
@@ -195,7 +195,7 @@ export async function assertUsable(
   const version = answer.version ?? 0
   if (version < TABLES_VERSION) {
     throw new ConfigurationError(
-      `The tables beside ${tables.version} have version ${version}, and this release of tokenlib needs version ` +
+      `The tables next to ${tables.version} have version ${version}, and this release of tokenlib needs version ` +
         `${TABLES_VERSION}: ${REMEDY}`,
     )
   }
@@ -250,7 +250,7 @@ async function query(database: Database, tables: Tables): Promise<Answer> {
     const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined
     if (code === UNDEFINED_TABLE) {
       throw new ConfigurationError(
-        `There are no tables beside ${tables.version}: ${REMEDY}. If they are in another schema, name it`,
+        `Missing tables next to ${tables.version}: ${REMEDY}. If they are in another schema, pass its name`,
         {
           cause,
         },

@@ -1,11 +1,11 @@
 import { ConfigurationError } from '../../errors.js'
 import { createScript, type Reply, runScript, type Send } from './client.js'
 
-/** What an application accepts of its server. */
+/** What an application accepts from its server. */
 export interface AcceptedServer {
-  /** It may lose revocations. */
+  /** The server may lose revocations. */
   readonly allowVolatile: boolean
-  /** It keeps them, even if INFO does not say so. */
+  /** It is durable, although INFO does not show it. */
   readonly assumeDurable: boolean
 }
 
@@ -29,7 +29,7 @@ export async function checkServer(
   const eviction = `A full server would drop revocations (maxmemory-policy ${policy})`
 
   if (allowVolatile) {
-    // Not silently: where no append-only file is to be had, eviction is often the default, and meant by nobody.
+    // Warn: servers without an append-only file often evict keys by default, and few people intend that.
     if (isEvicting) warn(`${eviction}, which allowVolatile accepts`)
     return
   }

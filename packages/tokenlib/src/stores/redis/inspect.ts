@@ -24,7 +24,7 @@ export interface RedisInspection {
 
 /** What the user of a connection may do. */
 export interface RedisRights {
-  /** What the server answered to a write that changes nothing; `null` where it took it. */
+  /** Why the server refused a write that changes nothing; `null` if it accepted it. */
   readonly error: string | null
   /** Commands that the store needs and the user may not run; empty where a server cannot tell, before Redis 7. */
   readonly deniedCommands: readonly string[]

@@ -292,7 +292,7 @@ local function revocable(sids, isMeant)
 end
 `
 
-/** What scripts after PREPARE begin with: they end, before they have done anything, where the epoch is another one. */
+/** The start of every script after PREPARE: does nothing if the epoch has changed. */
 export const BEGIN: string = `${HEAD}
 local knownEpoch, knownBatches, knownNonce = string.match(ARGV[1], '^([^|]*)|(%d+)|(.*)$')
 if epoch ~= knownEpoch or not isProven(tonumber(knownBatches), knownNonce) then return false end

@@ -211,8 +211,8 @@ const SWEEP_STEPS = 1000
 
 /**
  * Revokes sessions that started later than a watermark of all reaches, one by one: they were opened while the clock was
- * far ahead. There is no index of all sessions for such a rare case, so it goes through the keys of the server, a part
- * of them at a time. A cursor is worth nothing on another server, or on the same one after a restart.
+ * far ahead. This is too rare to index all sessions for, so it scans the keys of the server in parts. A cursor is invalid
+ * on another server, and on the same one after a restart.
  *
  * ARGV: the epoch, the time, a nonce, what `beginSweep` returned in two parts, a cursor, and the server it is of.
  * Answers with the position, the cursor to go on with, '0' at the end, and the server.

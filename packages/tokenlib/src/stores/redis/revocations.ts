@@ -22,7 +22,7 @@ const LETTERS: Readonly<Record<RevocationKind, string>> = {
 
 const KINDS = new Map(Object.entries(LETTERS).map(([kind, letter]) => [letter, kind as RevocationKind]))
 
-/** A revocation key as it is written in Redis. */
+/** A revocation key, as stored in Redis. */
 export function toMember({ kind, id }: RevocationKey): string {
   return `${LETTERS[kind]}:${id}`
 }

@@ -6,7 +6,7 @@ import { createRevocationCopy, type RevocationCopy } from '../memory/revocations
 
 /** Writes back what a store has lost and this process still knows. */
 export interface Restorer {
-  /** The store has another history: what it gives from now on is compared with the copy. */
+  /** Call when the store's history has changed: compares its entries with the copy from now on. */
   begin(): void
   /** Notes an entry that the store has; `now` is the time of `pruneClock`. */
   noteGiven(entry: Revocation, now: number): void
@@ -36,7 +36,7 @@ const MAX_UNSENT = 100_000
 // How many entries are compared before others have their turn: about two milliseconds.
 const LOOKED_PER_TURN = 2000
 
-/** Nothing is lost yet. A store without `restore` is left as it is. */
+/** Creates a restorer for a store; without `restore`, it does nothing. */
 export function createRestorer(options: RestorerOptions): Restorer {
   const { store, copy, boundMs, timeoutMs, pruneClock, scheduler } = options
   const { monotonicNow } = scheduler

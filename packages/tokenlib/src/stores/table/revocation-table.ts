@@ -22,15 +22,15 @@ import {
 /** Very many ids of 128 bits, each with the moment from which it may be dropped; about 30 bytes each. */
 export interface RevocationTable {
   readonly size: number
-  /** What its arrays take. */
+  /** The size of its arrays. */
   readonly bytes: number
   has(id: string): boolean
   /** The `until` of an id, as it is kept, or `undefined`. */
   find(id: string): number | undefined
   /**
-   * Adds an id, or raises its `until`; returns whether that changed anything, or `null` for an id that has to be kept
-   * elsewhere: it is not of 128 bits, or there are too many like it. `now` is for dropping what has ended, where there
-   * is no room.
+   * Adds an id, or raises its `until`; returns whether that changed anything, or `null` for an id that must be kept
+   * elsewhere: it does not have 128 bits, or too many others are like it. `now` is for dropping expired entries if the
+   * table is full.
    */
   put(id: string, until: number, now: number): boolean | null
   /** Looks at so many more slots, round and round, and drops what has ended if it is worth the work. */
@@ -39,7 +39,7 @@ export interface RevocationTable {
   prune(now: number, most: number): number
   /** The entries of one of `PARTS`. However the table grows or shrinks, an entry stays in its part. */
   read(part: number, kind: RevocationKind): readonly Revocation[]
-  /** The first part that may have entries, from a given one on; `PARTS` if there is none. */
+  /** The first part from `from` on that may have entries; `PARTS` if all of them are empty. */
   findPart(from: number): number
 }
 
@@ -104,7 +104,7 @@ export function createRevocationTable(random: RandomBytes = systemRandom): Revoc
   const makeRoom = (at: number, now: number): Segment => {
     const segment = segments[at] as Segment
     const ended = now < (firstEnds[at] as number) ? 0 : countEnded(segment, now, 0, capacityOf(segment))
-    // Where something has ended, it may have the same capacity as before, and must not be full again at once.
+    // If entries were dropped, the capacity may stay the same; leave room so that it is not full again immediately.
     const spare = ended === 0 ? 0 : WORTH_DROPPING
     refill(at, now, ended, toCapacity((countOf(at) - ended + 1) * (1 + spare), at))
     return segments[at] as Segment
