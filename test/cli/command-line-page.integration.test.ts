@@ -26,7 +26,7 @@ beforeAll(async () => {
   const encode = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url')
   const exp = Math.floor(systemClock() / 1000) - 200
   const forged = { sub: 'grace', type: 'access', iat: exp - 900, exp }
-  files.set('forged.txt', `${encode({ alg: 'none', jku: 'https://evil.example/keys' })}.${encode(forged)}.`)
+  files.set('forged.txt', `${encode({ alg: 'none' })}.${encode(forged)}.`)
 })
 afterAll(() => database.close())
 

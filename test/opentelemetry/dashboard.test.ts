@@ -129,7 +129,7 @@ describe('the dashboard', () => {
   })
 
   test('variables and alerts of the page ask for metrics that are exported', () => {
-    const alerts = Array.from(page.matchAll(/^\| `([^`]*tokenlib_[^`]*)` /gm), ([, query]) => query as string)
+    const alerts = Array.from(page.matchAll(/^- `([^`]*tokenlib_[^`]*)`: /gm), ([, query]) => query as string)
     expect(alerts.length).toBeGreaterThan(4)
     const variables = dashboard.templating.list.map(({ query }) => JSON.stringify(query)).join(' ')
     const names = alerts.flatMap((query) => readSelectors(query).map(({ name }) => name))

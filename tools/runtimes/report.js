@@ -59,15 +59,20 @@ export function toTables({ date, versions, cells }) {
       name,
     })),
   )
-  const rows = names.map(({ group, name }) => [
-    name,
-    ...runtimes.map((runtime) =>
+  const columns = []
+  for (const runtime of runtimes) {
+    const marks = names.map(({ group, name }) =>
       toMark(shown.find((cell) => cell.group === group && cell.name === name && cell.runtime === runtime)),
-    ),
-  ])
+    )
+    // Runtimes in which the same works share a column.
+    const previous = columns.at(-1)
+    if (previous?.marks.join() === marks.join()) previous.titles.push(TITLES[runtime])
+    else columns.push({ titles: [TITLES[runtime]], marks })
+  }
+  const rows = names.map(({ name }, at) => [name, ...columns.map(({ marks }) => marks[at])])
   return [
     `The last recorded run was on ${date}, with ${found}.`,
-    toTable(['', ...runtimes.map((name) => TITLES[name])], rows),
+    toTable(['', ...columns.map(({ titles }) => titles.join(', '))], rows),
   ].join('\n\n')
 }
 
@@ -88,10 +93,9 @@ export function toPage(page, results) {
 
 /** The page with the list of `node tools/consumers`. */
 export function toConsumersPage(page, consumers) {
-  const items = consumers.map(({ name, node, works, date }) => {
-    const result = works ? '' : ', **fails**'
-    return `[${name}](../test/consumers/${name}) (${TITLES[node]}, ${date}${result})`
-  })
+  const items = consumers.map(
+    ({ name, works }) => `[${name}](../test/consumers/${name})${works ? '' : ' **fails**'}`,
+  )
   return replaceTables(page, 'node tools/consumers', `${items.join(', ')}.`)
 }
 
