@@ -30,6 +30,14 @@ describe('every example in the documentation does what it says', () => {
   const served = new Set([...redis, ...postgres, ...mysql])
   const others = names.filter((name) => !served.has(name))
 
+  // `serve` of @hono/node-server puts classes of its own in their places, for all tests of this thread.
+  const classes = { Request: globalThis.Request, Response: globalThis.Response }
+  afterAll(() => {
+    for (const [name, value] of Object.entries(classes)) {
+      Object.defineProperty(globalThis, name, { value, configurable: true, writable: true })
+    }
+  })
+
   const folder = mkdtempSync(join(tmpdir(), 'tokenlib-docs-'))
   afterAll(() => rmSync(folder, { recursive: true }))
   test.each(others)('%s', async (name) => {

@@ -123,7 +123,7 @@ describe.each(PLATFORMS)('SessionModule on %s', (platform) => {
     for (const [method, path, allow] of [
       ['GET', 'login', 'POST'],
       ['PUT', 'sessions', 'GET, HEAD, DELETE'],
-      ['PATCH', 'sessions/x', 'DELETE'],
+      ['PUT', 'sessions/x', 'DELETE, PATCH'],
       ['POST', 'session', 'GET, HEAD'],
       ['DELETE', 'logout', 'POST'],
     ] as const) {
@@ -424,7 +424,7 @@ test('OpenAPI has the routes, and none of the refusals', async () => {
     ['/auth/logout-everywhere', ['post']],
     ['/auth/session', ['get']],
     ['/auth/sessions', ['get', 'delete']],
-    ['/auth/sessions/{id}', ['delete']],
+    ['/auth/sessions/{id}', ['delete', 'patch']],
     ['/auth/step-up', ['post']],
   ])
 })

@@ -84,7 +84,9 @@ describeWithChromium(
     test('Chromium binds a session, renews it before a request, and forgets it when it is over', async ({
       skip,
     }) => {
-      skip(Number.parseInt(browser().version(), 10) < 145, 'Chromium before 145 follows an older draft')
+      const version = Number.parseInt(browser().version(), 10)
+      skip(version < 145, 'Chromium before 145 follows an older draft')
+      skip(version > 155, 'Chromium 156 binds no session to a key in software')
       const { tokens, count, origin } = await startApplication()
       const context = await browser().newContext()
       onTestFinished(() => context.close())

@@ -327,11 +327,12 @@ describe('the end of a session', () => {
     expect(device.stored).toBeNull()
   })
 
-  test('a logout whose token cannot be read removes it, and rejects', async () => {
-    const { client, device } = await openLoggedIn()
+  test('a logout whose token cannot be read removes it, ends the session by the token in memory, and rejects', async () => {
+    const { client, device, tokens } = await openLoggedIn()
     device.before.read = locked
     await expect(client.logOut()).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
     expect(device.stored).toBeNull()
+    expect(await tokens.sessions.list('ada')).toEqual([])
   })
 
   test('by the server: the token is removed', async () => {

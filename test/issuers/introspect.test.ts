@@ -141,6 +141,28 @@ describe('revocation here', () => {
     }
   })
 
+  test('of a token without an id, also when the issuer renames its user or makes it last longer', async () => {
+    const { tokens, endpoint, clock } = createOpaqueReceiver()
+    endpoint.tokens.set(OPAQUE, answerFor({ username: 'ada' }))
+    await tokens.revoke.token(await tokens.verify(OPAQUE))
+    clock.seconds += 7200
+    const { exp } = answerFor() as { exp: number }
+    endpoint.tokens.set(OPAQUE, answerFor({ username: 'Ada Lovelace', exp: exp + 7200 }))
+    expect(await outcomeOf(tokens.verify(OPAQUE))).toBe('TOKEN_REVOKED')
+  })
+
+  test('of one user leaves the tokens of others, wherever the answer names them', async () => {
+    const { tokens, endpoint } = createOpaqueReceiver({ mapping: { sub: 'user_id' } })
+    const answers = ['ada', 'bob'].map((user) =>
+      answerFor({ sub: undefined, client_id: undefined, user_id: user }),
+    )
+    endpoint.tokens.set(OPAQUE, answers[0])
+    endpoint.tokens.set(`${OPAQUE}2`, answers[1])
+    await tokens.revoke.token(await tokens.verify(OPAQUE))
+    expect(await outcomeOf(tokens.verify(OPAQUE))).toBe('TOKEN_REVOKED')
+    expect(await outcomeOf(tokens.verify(`${OPAQUE}2`))).toBe('ok')
+  })
+
   test('by the callback, which gets the token and its payload', async () => {
     const { tokens } = createOpaqueReceiver()
     const asked: unknown[] = []

@@ -138,7 +138,12 @@ describe('routes take opaque and own tokens alike', () => {
         c.json(c.var.payload.sub),
       )
       app.onError(forHono.handleErrors())
-      const running = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
+      const running = serve({
+        fetch: app.fetch,
+        port: 0,
+        hostname: '127.0.0.1',
+        overrideGlobalObjects: false,
+      })
       await new Promise<void>((resolve) => void running.once('listening', resolve))
       return { origin: originOf(running.address()), stop: () => void running.close() }
     },

@@ -99,14 +99,6 @@ const SHOTS = [
     fullPage: false,
   },
   {
-    name: 'site-tabs',
-    start: startSite,
-    colorScheme: 'light',
-    viewport: SITE,
-    prepare: showTabs,
-    fullPage: false,
-  },
-  {
     name: 'doctor',
     start: startDoctor,
     colorScheme: 'light',
@@ -291,14 +283,6 @@ async function showChart(page) {
   await page.emulateMedia({ reducedMotion: 'reduce' })
   await page.locator('.chart.only-dark').waitFor()
   await scrollTo(page, '#what-it-is-and-what-it-is-not')
-}
-
-async function showTabs(page) {
-  await page.getByRole('link', { name: 'Get started' }).click()
-  await page.getByRole('heading', { level: 1, name: 'Getting started' }).waitFor()
-  await page.locator('label[data-title="NestJS"]').click()
-  await page.mouse.move(0, 0)
-  await scrollTo(page, '#in-a-framework')
 }
 
 async function scrollTo(page, selector) {

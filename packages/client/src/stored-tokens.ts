@@ -16,7 +16,7 @@ export interface TokenKeeper {
   /** Stores the refresh token of a login; ends the session if that fails. */
   enter(answer: TokenHolder, revoke: SendToken<unknown>): Promise<void>
   /** Forgets the token, and then ends its session. */
-  leave(revoke: SendToken<unknown>): Promise<void>
+  leave(revoke: SendToken<unknown>, isLoggedIn: boolean): Promise<void>
   /** Forgets the token of a session that has ended. */
   forget(): Promise<void>
 }
@@ -116,7 +116,7 @@ export function createStoredKeeper(
         throw error
       }
     },
-    async leave(revoke) {
+    async leave(revoke, isLoggedIn) {
       let sent: string | null = null
       let failure: Error | undefined
       // First: a logout works without a connection.
@@ -128,7 +128,8 @@ export function createStoredKeeper(
         }
       }).catch((error: Error) => (failure = error))
       try {
-        if (sent !== null) await revoke(sent)
+        // Without the stored token, the one in memory ends the session.
+        if (sent !== null || isLoggedIn) await revoke(sent ?? undefined)
       } catch (error) {
         if (!ENDS_SESSION.test((error as TokenClientError).code)) failure ??= error as Error
       }

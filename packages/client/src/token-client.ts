@@ -271,7 +271,7 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         session = null
         sessionCsrf ??= readCsrf()
         try {
-          await keeper.leave(sendLogout)
+          await keeper.leave(sendLogout, accessToken !== undefined)
         } finally {
           // Unless another tab has logged in since.
           if (epoch === started) endEverywhere(null, ended)

@@ -28,11 +28,18 @@ export function createKeeper(
   }
   let loading: Promise<TokenKeeper> | undefined
   const load = (): Promise<TokenKeeper> =>
-    (loading ??= import('./stored-tokens.js').then((part) => part.createStoredKeeper(storage, parts)))
+    (loading ??= import('./stored-tokens.js').then(
+      (part) => part.createStoredKeeper(storage, parts),
+      (cause: unknown) => {
+        // Without a connection; the next call loads it.
+        loading = undefined
+        throw new TokenClientError('UNAVAILABLE', 'stored-tokens', { cause })
+      },
+    ))
   return {
     renew: async (send) => (await load()).renew(send),
     enter: async (answer, revoke) => (await load()).enter(answer, revoke),
-    leave: async (revoke) => (await load()).leave(revoke),
+    leave: async (revoke, isLoggedIn) => (await load()).leave(revoke, isLoggedIn),
     forget: async () => (await load()).forget(),
   }
 }

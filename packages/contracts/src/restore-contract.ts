@@ -44,6 +44,13 @@ export function restoreContract({ test }: StoreTests): void {
     deepEqual((await store.feed(next, { waitMs: 0 })).entries, [])
   })
 
+  test('fractions of a millisecond are restored too', async ({ store, now }) => {
+    const given = [{ kind: 'user', id: 'ada', notBefore: 5.5, until: now() + HOUR + 0.25 }] as const
+    await restore(store, given)
+    const [until = 0] = await store.lookup(given)
+    ok(until >= 5.5 && until <= 6)
+  })
+
   test('a session that is restored as revoked has ended', async (fixture) => {
     const { store, now } = fixture
     ok(store.sessions, 'The store keeps no sessions')

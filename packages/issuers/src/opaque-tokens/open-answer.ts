@@ -18,7 +18,7 @@ export function openAnswer(
   assertAccessToken(answer, profile.mapping)
   const { iss = issuer, ...others } = answer
   const claims = { ...others, iss }
-  const toId = hasIds ? null : () => toAnswerId(answer)
+  const toId = hasIds ? null : () => toAnswerId(answer, profile.mapping)
   const payload = toIssuerPayload(claims, { alg: 'introspection' }, profile, toId)
   const user = payload.sub.slice(profile.subjectPrefix.length)
   const { sub } = answer
@@ -48,13 +48,10 @@ const ACCESS = /^(?:bearer|dpop|access_token)$/i
  * Not from its text: many issuers accept several spellings of one token, for example with other unused bits in base64url. A
  * revoked token would come back in another one. Tokens of one user and client from the same second share an id.
  */
-function toAnswerId({
-  client_id: client,
-  sub,
-  username,
-  sid,
-  iat,
-}: Readonly<Record<string, unknown>>): string {
-  const facts = [client, sub, username, sid, iat].map((fact) => fact ?? null)
+function toAnswerId(
+  answer: Readonly<Record<string, unknown>>,
+  { sub = 'sub', sid = 'sid' }: ClaimMapping,
+): string {
+  const facts = ['client_id', sub, sid, 'iat'].map((name) => answer[name] ?? null)
   return createHash('sha256').update(JSON.stringify(facts)).digest('base64url')
 }

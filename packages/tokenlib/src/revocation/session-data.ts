@@ -36,9 +36,16 @@ export function findLabelProblem(label: unknown): string | null {
   return /[\p{Cc}\p{Cs}\u2028\u2029]/u.test(label) ? 'label must not have control characters' : null
 }
 
+// JSON would make nothing of a `Map` or a `Date`.
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (!isJsonObject(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
 /** Throws `SessionDataError` for changes that no session could have. */
 export function assertChanges(changes: unknown): asserts changes is Readonly<Record<string, unknown>> {
-  if (!isJsonObject(changes)) throw invalid('data must be an object')
+  if (!isPlain(changes)) throw invalid('data must be a plain object')
   const { label = null } = changes
   const problem = label === null ? null : findLabelProblem(label)
   if (problem !== null) throw invalid(`data.${problem}`)
@@ -61,7 +68,10 @@ export async function changeData(
     Object.entries(merged).filter(([, value]) => value !== null),
   )
   const data = schema === null ? rest : await applySchema(schema, rest)
-  const kept = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== undefined))
+  // The label is checked here, so a schema cannot add one.
+  const kept = Object.fromEntries(
+    Object.entries(data).filter(([name, value]) => name !== 'label' && value !== undefined),
+  )
   return toText(label === null ? kept : { ...kept, label })
 }
 
@@ -101,8 +111,8 @@ function toText(data: Readonly<Record<string, unknown>>): string | null {
 async function applySchema(schema: SessionDataSchema, data: object): Promise<object> {
   const result = await schema['~standard'].validate(data)
   if (result.issues === undefined) {
-    if (isJsonObject(result.value)) return result.value
-    throw invalid('The schema sessionData must return an object')
+    if (isPlain(result.value)) return result.value
+    throw invalid('The schema sessionData must return a plain object')
   }
   const problems = result.issues.map(({ path = [], message }) => {
     const names = Array.from(path, (step) => String(typeof step === 'object' ? step.key : step))

@@ -128,7 +128,13 @@ export async function revokeToken(
 ): Promise<Acknowledgement> {
   const jti = parseText('The token has no jti: revoke its session or its user. jti', given)
   const expiresAt = Number.isFinite(exp) ? Number(exp) * 1000 : FOREVER
-  const keys = issuers.map((issuer) => ({ ...toRevocationKey('token', jti, issuer), expiresAt }))
+  const { settings, now } = asked.authenticator
+  const keys = issuers.map((issuer) => {
+    const source = issuer === null ? undefined : settings.sources.issuers.get(issuer)
+    // The issuer of an opaque token may extend it after it was revoked here.
+    const longest = source?.opaque === undefined ? 0 : addDuration(now(), source.longestLifetime)
+    return { ...toRevocationKey('token', jti, issuer), expiresAt: Math.max(expiresAt, longest) }
+  })
   return report(asked, asked.revoker.write(keys, asked.unless), 'token', [jti], sub ?? null, issuers)
 }
 

@@ -79,7 +79,7 @@ export function connectSources(
       if (opaque === null || typeof token !== 'string' || token.length > maxLength) return null
       if (!B64TOKEN.test(token)) return null
       // Our own tokens are not sent to anybody, also where they are cut off or misspelt.
-      if (!looksLikeJwt(token)) return opaque
+      if (!looksLikeJwt(token)) return HIDDEN_JWT.test(token) ? null : opaque
       try {
         return parseUnverifiedJwt(token, maxLength).claims?.['iss'] === opaque.issuer ? opaque : null
       } catch {
@@ -96,6 +96,9 @@ export function connectSources(
     assertOwnKeys,
   }
 }
+
+// With a character too many or too few in front, it is easily repaired: two segments of base64url that begin as JSON.
+const HIDDEN_JWT = /eyJ[\w-]*\.eyJ/
 
 // RFC 6750 §2.1. Nothing else is sent: it could not be a bearer token.
 const B64TOKEN = /^[A-Za-z0-9._~+/-]+=*$/

@@ -89,7 +89,10 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
     end: string | null,
   ): Promise<Result> => {
     const connection = await pool.getConnection()
-    if (typeof connection?.execute !== 'function') throw createUnusable()
+    if (typeof connection?.execute !== 'function') {
+      await connection?.release()
+      throw createUnusable()
+    }
     try {
       const { prepared } = await begin(connection)
       prepared.catch(() => undefined)
@@ -121,7 +124,7 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
   return {
     use: (work, { findsLeftover = false } = {}) =>
       retry((count) => withConnection(findsLeftover && count === 1 ? takeAsItIs : clean, work, null)),
-    transact: (work) => retry(() => withConnection(beginTransaction, work, 'commit')),
+    transact: (work) => retry(() => withConnection(beginTransaction, work, COMMIT)),
   }
 }
 
@@ -129,10 +132,14 @@ async function takeAsItIs() {
   return { prepared: Promise.resolve() }
 }
 
+// Also where somebody set `completion_type`, which would begin another transaction, or end the connection.
+const ROLLBACK = 'rollback and no chain no release'
+const COMMIT = 'commit and no chain no release'
+
 // A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot. Nobody
 // waits for the answer: `mariadb` sends the first statement of the store right behind it.
 async function clean(connection: MysqlConnection) {
-  return { prepared: connection.query('rollback') }
+  return { prepared: connection.query(ROLLBACK) }
 }
 
 // `start transaction` would commit what was left behind, but this is refused in a transaction, which ends it.
@@ -141,7 +148,7 @@ async function beginTransaction(connection: MysqlConnection) {
     await connection.query(ISOLATION)
   } catch (error) {
     if (readErrorNumber(error) !== IN_TRANSACTION) throw error
-    await connection.query('rollback')
+    await connection.query(ROLLBACK)
     await connection.query(ISOLATION)
   }
   // A session may be set to read only.
@@ -215,7 +222,7 @@ const OPTIONS = {
 // Leave no transaction open. Discard a connection that cannot even roll back.
 async function giveBack(connection: MysqlConnection): Promise<void> {
   try {
-    await connection.query('rollback')
+    await connection.query(ROLLBACK)
     await connection.release()
   } catch {
     connection.destroy()

@@ -1,5 +1,6 @@
 import { FOREVER, type Revocation, type RevocationKey } from '../../revocation/revocation.js'
 import { type Session, toNumber, toText, type Value } from './client.js'
+import { toMilliseconds } from '../store-parts.js'
 import { asNumber, inParts, repeat } from './statements.js'
 import type { Tables } from './tables.js'
 
@@ -57,7 +58,8 @@ on duplicate key update
     change: number,
   ): readonly Value[] => {
     const sid = isAsStored ? id : null
-    return [namespace, kind, id, String(notBefore), namespace, sid, String(until), String(change)]
+    const [from, to] = [toMilliseconds(notBefore), toMilliseconds(until)]
+    return [namespace, kind, id, String(from), namespace, sid, String(to), String(change)]
   }
 
   return {

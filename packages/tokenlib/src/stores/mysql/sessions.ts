@@ -134,6 +134,8 @@ export function createMysqlSessions(
         let seen = await look()
         if (seen.count > 0) {
           await lock()
+          // It may have waited for longer than its caller.
+          signal?.throwIfAborted()
           // Revocations may have ended some of them before the lock, and cannot do so now.
           seen = await look()
         }
