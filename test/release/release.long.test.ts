@@ -10,6 +10,7 @@ const FILES = [
   'tools',
   'api',
   'SECURITY.md',
+  'docs/getting-started.md',
   'README.md',
   'CHANGELOG.md',
   'package.json',
