@@ -182,10 +182,7 @@ export function stateSql(kind: ServerKind): string {
   return `concat_ws(',', @@session.autocommit, '' is null, @@global.read_only, @@global.innodb_read_only${inTransaction})`
 }
 
-/**
- * Throws where an answer comes from a server or a connection that the store must not rely on. In a transaction of the store's
- * own, `isOwn`, it is no news that there is one.
- */
+/** Throws if an answer comes from a server or a connection that the store must not rely on; `isOwn` in its own transaction. */
 export function assertState(state: string, isOwn: boolean): void {
   const [autocommit, hasNoEmptyText, isReadOnly, isEngineReadOnly, inTransaction] = state
     .toUpperCase()
