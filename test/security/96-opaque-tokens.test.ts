@@ -244,6 +244,8 @@ describeAttacks('opaque tokens of an issuer that is asked about them (RFC 7662 Â
       header,
       `${header.slice(0, -1)}.${payload}.${signature}`,
       `${header}=.${payload}.${signature}`,
+      `undefined${own}`,
+      `v1.${own}`,
       `${Buffer.from(' {"alg":"HS256"}').toString('base64url')}.${payload}.${signature}`,
       other.sign({ exp: NOW - 60 }),
       createForeign('https://stranger.example').sign(),
