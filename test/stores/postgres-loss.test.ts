@@ -1,4 +1,7 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import pg from 'pg'
+import postgres from 'postgres'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import type { LostData } from 'tokenlib/kit'
 import { createPostgresStore, type PostgresStore } from 'tokenlib/postgres'
@@ -199,4 +202,54 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
     await expect(store.revoke([ENTRY])).rejects.toThrow('does not exist')
     await expect(store.sessions!.rotate('x', firstToken('x'), RULES)).rejects.toThrow('does not exist')
   })
+
+  // What a server that stops at once may send: the row of an answer that it never completes.
+  test('does not take an answer that was cut after its row for a loss', async () => {
+    let isCutting = false
+    const { port, hostname } = new URL(url)
+    const proxy = createServer((near) => {
+      const far = connect(Number(port), hostname)
+      near.on('data', (chunk: Buffer) => far.write(chunk))
+      far.on('data', (chunk: Buffer) => {
+        const end = isCutting ? endOfRow(chunk) : 0
+        if (end === 0) return near.write(chunk)
+        isCutting = false
+        near.end(chunk.subarray(0, end))
+        return far.destroy()
+      })
+      for (const [socket, other] of [[near, far] as const, [far, near] as const]) {
+        socket.on('error', () => undefined)
+        socket.on('close', () => other.end())
+      }
+    }).listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const through = (proxy.address() as AddressInfo).port
+    const sql = postgres(url, {
+      host: '127.0.0.1',
+      port: through,
+      max: 1,
+      fetch_types: false,
+      backoff: () => 0.01,
+    })
+    const cut = createPostgresStore(sql, { prefix, onWarning: (text) => warnings.push(text) })
+    await cut.prepare({ longestLifetime: HOUR })
+
+    isCutting = true
+    await expect(cut.lookup([TOKEN])).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' })
+    expect(isCutting).toBe(false)
+    expect(await cut.lookup([TOKEN, ALL])).toEqual([FOREVER, undefined])
+    expect(warnings).toEqual([])
+    await sql.end()
+    proxy.close()
+  })
 })
+
+/** Where the first row among the messages of a server ends; 0 without one. */
+function endOfRow(messages: Buffer): number {
+  for (let at = 0; at + 5 <= messages.length;) {
+    const end = at + 1 + messages.readInt32BE(at + 1)
+    if (messages[at] === 'D'.charCodeAt(0)) return end
+    at = end
+  }
+  return 0
+}
