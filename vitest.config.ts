@@ -48,8 +48,8 @@ const NEST_12_ONLY =
 const WAITING = { maxWorkers: availableParallelism() + 1 } as const
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
-// One file of these takes longer than the others together take on a core. A fresh clone knows no durations.
-const LONGEST = /\/(?:simulation|model)\//
+// Files of minutes: one that begins last keeps the other workers waiting. A fresh clone knows no durations.
+const LONGEST = /\/(?:simulation|model|browser-evidence|site)\//
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
