@@ -44,6 +44,18 @@ describe('an opaque token', () => {
     expect((await internalsOf(tokens).inspectToken(OPAQUE)).sub).toBe('opaque:ada')
   })
 
+  test('and a JWT take turns at one manager', async () => {
+    const { tokens } = createOpaqueReceiver()
+    const jwt = tokens.createAccessToken({ uid: 'grace' })
+    for (const [token, sub] of [
+      [jwt, 'grace'],
+      [OPAQUE, 'opaque:ada'],
+      [jwt, 'grace'],
+    ] as const) {
+      expect((await tokens.accessTokenRequired(withBearer(token))).sub).toBe(sub)
+    }
+  })
+
   test('is asked about with one POST, and the credentials of the client', async () => {
     const methods: readonly (readonly [IntrospectOptions['authentication'], string | undefined, object])[] = [
       [

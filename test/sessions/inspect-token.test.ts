@@ -4,6 +4,7 @@ import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { createClock } from '../helpers/manager.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
+import { openBound } from '../security/harness/prover.js'
 
 test('both tokens of a session are inspected, with their claims', async () => {
   const { tokens } = createRevocable()
@@ -69,4 +70,13 @@ test.each([
   )
   const { refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   expect(await outcomeOf(internalsOf(tokens).inspectToken(refreshToken))).toBe('REVOCATION_UNAVAILABLE')
+})
+
+test('a bound token is inspected without a proof, which only its holder could make', async () => {
+  const { tokens, accessToken, refreshToken, client } = await openBound()
+  expect(await outcomeOf(tokens.verify(accessToken))).toBe('PROOF_REQUIRED')
+  for (const token of [accessToken, refreshToken]) {
+    const payload = await internalsOf(tokens).inspectToken(token)
+    expect(payload).toMatchObject({ sub: 'ada', cnf: { jkt: client.jkt } })
+  }
 })
