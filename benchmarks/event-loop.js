@@ -47,7 +47,7 @@ const PLACES = {
         const database = new DatabaseSync(join(folder, `${handles.length}.db`))
         handles.push(database)
         const store = createSqliteStore(database, clock === undefined ? {} : { clock })
-        // Durable log-ins would take minutes; what is measured is durable again.
+        // Durable logins would take minutes; what is measured is durable again.
         return Object.assign(store, {
           beforeFilling: () => database.exec('PRAGMA synchronous = OFF'),
           afterFilling: () => database.exec('PRAGMA synchronous = FULL'),

@@ -29,7 +29,7 @@ import { countMet, toTable } from './targets.js'
 
 const MEASURE = { process: measureProcess, http: measureHttp, growth: measureGrowth }
 
-// It warns of a kind of cache that is measured here beside the safe one.
+// It warns of a kind of cache that is measured here next to the safe one.
 process.removeAllListeners('warning')
 process.on('warning', (warning) => {
   if (warning.code !== 'FAST_JWT_CACHE_KEY_BUILDER_SECURITY_RISK') console.warn(warning.stack)

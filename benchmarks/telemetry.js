@@ -48,7 +48,7 @@ const CONTESTANTS = [
 ]
 const PARTS = [
   { title: 'the check alone, in a loop', isAwaited: false, isLoop: true },
-  { title: 'fast lane: the memory store answers at once', isAwaited: false },
+  { title: 'fast lane: the memory store answers immediately', isAwaited: false },
   { title: 'recipe: the store has to be waited for, a span for each request', isAwaited: true },
 ]
 

@@ -70,7 +70,7 @@ export const USAGE = `npm start -- [options]
                      (default ${OPTIONS.store.default})
   --replica          answers revocation checks from a copy of the store in memory, with a bound of 1 second
   --processes NUMBER starts 2 to ${MAX_PROCESSES} processes that share the store, each with a replica and a port of its own,
-                     and prints how long a log-out at one of them takes to arrive at the others
+                     and prints how long a logout at one of them takes to arrive at the others
   -h, --help         prints this text
 
 JWT_SECRET_KEY and the other fields of the configuration are read from the environment; without that one, a key is

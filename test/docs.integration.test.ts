@@ -114,7 +114,7 @@ function relativeLinks(document: string): string[] {
 function leadsSomewhere(document: string, link: string): boolean {
   const [path = '', anchor] = link.split('#')
   const target = path === '' ? join(root, document) : resolve(root, dirname(document), path)
-  // Written beside the tests it lists, so it may come after the pages that link to it.
+  // Written next to the tests it lists, so it may come after the pages that link to it.
   if (target === join(root, 'docs/decisions/specification-map.md') && !existsSync(target)) return true
   if (!existsSync(target)) return false
   return anchor === undefined || !target.endsWith('.md') || anchors(target).has(anchor)

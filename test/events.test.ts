@@ -143,7 +143,7 @@ test('a listener whose error cannot be read changes nothing either', () => {
   expect(() => tokens.createAccessToken({ uid: 'ada' })).not.toThrow()
 })
 
-test('an event that does not exist, or a listener that is none, is a TypeError', () => {
+test('an event that does not exist, or an invalid listener, is a TypeError', () => {
   const { tokens } = createManager()
   expect(() => tokens.on('revokd' as never, () => {})).toThrow(TypeError)
   expect(() => tokens.on('toString' as never, () => {})).toThrow(TypeError)

@@ -249,7 +249,7 @@ describe('calls of the store', () => {
     expect(new Set(calls.map(({ system }) => system))).toEqual(new Set(['memory']))
   })
 
-  test('a store that answers at once is not called for a check', async () => {
+  test('a store that answers immediately is not called for a check', async () => {
     const { tokens } = createRevocable()
     const token = tokens.createAccessToken({ uid: 'ada' })
     await tokens.verify(token)

@@ -35,7 +35,7 @@ describeWithRedis('a socket of another process, on Redis', (url) => {
   })
 
   test.each<[string, (accessToken: string) => Promise<unknown>]>([
-    ['its log-out', async (token) => tokens.logout(await tokens.verify(token))],
+    ['its logout', async (token) => tokens.logout(await tokens.verify(token))],
     ['the revocation of its user', () => tokens.revoke.user('ada')],
     ['the revocation of everything', () => tokens.revoke.all()],
   ])('is closed by %s in this one', async (_, end) => {

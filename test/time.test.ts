@@ -55,7 +55,7 @@ test.each([
   expect(() => parseDuration(given as Duration)).toThrow(RangeError)
 })
 
-test('a text of a megabyte is refused at once', () => {
+test('a text of a megabyte is refused immediately', () => {
   expect(() => parseDuration('1'.repeat(1024 * 1024))).toThrow(RangeError)
 })
 

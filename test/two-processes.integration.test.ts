@@ -58,7 +58,7 @@ function twoProcesses(store: () => string): void {
   beforeAll(async () => void ([a, b] = await Promise.all([start(store()), start(store())])))
   afterAll(async () => void (await Promise.all([a.kill(), b.kill()])))
 
-  test('a log-in at one is good at the other, until it ends there', async () => {
+  test('a login at one is good at the other, until it ends there', async () => {
     const [login, other] = [await a.client.login(), await a.client.login()]
     await expectGood(b, login)
     expect((await b.client.send('DELETE /logout', login.access_token)).status).toBe(200)
@@ -75,7 +75,7 @@ function twoProcesses(store: () => string): void {
     }
   })
 
-  test('a logout reaches a token without a log-in too', async () => {
+  test('a logout reaches a token without a login too', async () => {
     const token = (await a.client.credential('valid')) as string
     expect((await b.client.send('GET /me', token)).status).toBe(200)
     expect((await a.client.send('DELETE /logout', token)).status).toBe(200)
@@ -104,7 +104,7 @@ function twoProcesses(store: () => string): void {
     for (const pair of pairs) await b.client.refresh(pair)
   })
 
-  test('kill -9 loses no logout and no log-in', async () => {
+  test('kill -9 loses no logout and no login', async () => {
     const [ended, live] = [await a.client.login(), await a.client.login()]
     expect((await a.client.send('DELETE /logout', ended.access_token)).status).toBe(200)
     await a.kill()

@@ -9,7 +9,7 @@ const NEW_TOKENS = 20_000
 const BATCH = 1000
 
 /**
- * The whole check of a request with a token that the process has not seen, beside the bare verification of `fast-jwt`.
+ * The whole check of a request with a token that the process has not seen, next to the bare verification of `fast-jwt`.
  *
  * @returns {{ title: string, prepare: () => Promise<object> }[]}
  */

@@ -5,7 +5,7 @@ import { median } from '../figures.js'
 import { startRedis } from '../programs.js'
 
 /**
- * What a lookup of the Redis store costs beside a plain `GET` of the same client: CPU time per call of the Node process
+ * What a lookup of the Redis store costs compared with a plain `GET` of the same client: CPU time per call of the Node process
  * and, on Linux, of the server. Prints medians.
  *
  *     npm run build && node benchmarks/process/measure-redis.js

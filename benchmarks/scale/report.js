@@ -200,7 +200,7 @@ function toCosts({ setting, costs }) {
   return `${table}\n\nMeasured on ${setting}.`
 }
 
-// What ten real replicas cost each, beside the calculation.
+// What ten real replicas cost each, next to the calculation.
 function compareReplicas(row, stores) {
   const { revocationsPerSecond } = LOAD
   const [woken, polled] = MODES

@@ -47,7 +47,7 @@ find('login-form').addEventListener('submit', (event) => {
   event.preventDefault()
   const form = new FormData(/** @type {HTMLFormElement} */ (event.target))
   const { remember, ...credentials } = Object.fromEntries(form)
-  void attempt('log-in', async () => {
+  void attempt('login', async () => {
     await client.logIn(credentials, { remember: remember !== undefined })
     showNotice('')
     find('session-title').focus()

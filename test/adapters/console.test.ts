@@ -6,7 +6,7 @@ import { MOUNTS } from './mounted.js'
 
 // Over real HTTP in every framework: that routes are mounted well is for mount.test.ts to show.
 describe.each(Object.entries(MOUNTS))('a console in %s', (_name, start) => {
-  test('shows its page, revokes with who, from where and why, and tells of it at once', async () => {
+  test('shows its page, revokes with who, from where and why, and tells of it immediately', async () => {
     const { tokens } = createRevocable()
     const app = await start(createConsole(tokens, { allow: () => 'grace', path: '/auth' }))
     onTestFinished(() => app.close())

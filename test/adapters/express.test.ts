@@ -39,7 +39,7 @@ test('enforce and inject give errors to next, and their promises never reject', 
 })
 
 describe('inject', () => {
-  test('as middleware puts the values into res.locals, beside what is there', async () => {
+  test('as middleware puts the values into res.locals, next to what is there', async () => {
     const app = express()
     app.use((_req, res, next) => {
       res.locals['lang'] = 'en'

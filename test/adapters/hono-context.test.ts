@@ -65,7 +65,7 @@ describe('fromContext', () => {
   })
 
   test('the dependency is chosen once per request, so a token is checked once', async () => {
-    // A dependency made anew for each call shares nothing with the one before.
+    // A dependency created for each call shares nothing with the one before.
     const select = vi.fn((c: Context<AppEnv>) => tokensFor(c.env).require({ type: 'access' }))
     const required = fromContext(select)
     const app = new Hono<AppEnv>()

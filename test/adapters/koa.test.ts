@@ -46,7 +46,7 @@ test('enforce waits for what comes after it', async () => {
 })
 
 describe('inject', () => {
-  test('as middleware puts the values into ctx.state, beside what is there', async () => {
+  test('as middleware puts the values into ctx.state, next to what is there', async () => {
     const router = new Router()
     router.get(
       '/',

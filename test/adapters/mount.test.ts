@@ -185,7 +185,7 @@ describe.each(Object.entries(MOUNTS).filter(([name]) => /^(?:Express|Fastify|Koa
       expect(text).toMatch(/^HTTP\/1\.1 4/)
     })
 
-    test('a host that is none does not change the path, and TRACE is no error', async () => {
+    test('an invalid host does not change the path, and TRACE is no error', async () => {
       const app = await start(createEcho())
       onTestFinished(() => app.close())
       const odd = await send(app.url, [

@@ -174,7 +174,7 @@ describe.each(GATEWAY_PLATFORMS)('on $name', ({ createAdapter, connect }) => {
     expect(ran).toEqual(['connected ada'])
   })
 
-  test('a socket that follows its session outlives its token, for messages and guards, until the log-out', async () => {
+  test('a socket that follows its session outlives its token, for messages and guards, until the logout', async () => {
     const { tokens, clock, ran, open } = createApplication({ until: 'session' })
     const { accessToken } = await tokens.sessions.open({ uid: 'ada' }, { access: { expiresIn: 900 } })
     const client = await open(bearer(accessToken))

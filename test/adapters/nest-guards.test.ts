@@ -137,7 +137,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect((await send('/refresh', { token: next.refreshToken })).status).toBe(401)
   })
 
-  test("@Depends gives the value of any dependency, the application's own included, beside Nest's parameters", async () => {
+  test("@Depends gives the value of any dependency, the application's own included, next to Nest's parameters", async () => {
     const now: Dependency<number> = () => 7
     @Controller()
     class Routes {

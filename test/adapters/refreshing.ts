@@ -30,7 +30,7 @@ import {
   PublicController,
 } from './public-routes.js'
 
-// What a log-in of the route's own would set.
+// What a login of the route's own would set.
 const OWN = 'access_token_cookie=own; Path=/'
 
 /** Routes of this package that let every cache keep their responses. */

@@ -67,7 +67,7 @@ describe.each(SOCKET_SERVERS)('on $name, a socket that follows its session', ({ 
     expect(await server.connect({ headers: { cookie, origin: 'https://evil.example' } })).toBe(401)
   })
 
-  test('outlives its access token, and is closed with 4401 at the log-out', async () => {
+  test('outlives its access token, and is closed with 4401 at the logout', async () => {
     const { tokens, pair, open, pass } = await start()
     const client = await open()
     await pass(900)
@@ -111,7 +111,7 @@ describe.each(SOCKET_SERVERS)('on $name, a socket that follows its session', ({ 
     expect(await client.closed).toBe(1013)
   })
 
-  test('is closed at once where there is a replica', async () => {
+  test('is closed immediately where there is a replica', async () => {
     const { tokens, server, pair } = await start({}, { hasReplica: true })
     const client = (await server.connect({ protocols: ['bearer', pair.accessToken] })) as EchoClient
     expect(await client.send('hello')).toBe('ada: hello')

@@ -13,7 +13,7 @@ describe('the application', () => {
   }
 })
 
-describe('a log-in', () => {
+describe('a login', () => {
   // A plain Fetch request does not say where it comes from; that of h3 does.
   const ADDRESSED: readonly Framework[] = ['nest', 'nest-fastify', 'fastify', 'express', 'koa', 'h3']
 

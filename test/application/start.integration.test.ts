@@ -288,7 +288,7 @@ describe('with --processes', () => {
     }
   }
 
-  test('a log-out at one process is reported and refused by the others, on a SQLite file', async () => {
+  test('a logout at one process is reported and refused by the others, on a SQLite file', async () => {
     await logOutAtOne('sqlite:processes.sqlite')
   })
 
@@ -297,7 +297,7 @@ describe('with --processes', () => {
     beforeAll(async () => void (redis = await startRedis()))
     afterAll(() => redis.stop())
 
-    test('a log-out at one process is reported and refused by the others', async () => {
+    test('a logout at one process is reported and refused by the others', async () => {
       await logOutAtOne(redis.url)
     })
   })

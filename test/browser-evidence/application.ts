@@ -37,7 +37,7 @@ const config = new TokenConfig({
   JWT_COOKIE_SECURE: false,
   JWT_ACCESS_TOKEN_EXPIRES: settings.accessSeconds,
   JWT_REFRESH_GRACE: settings.graceSeconds,
-  // Two cores run a browser with 20 tabs beside this process.
+  // Two cores run a browser with 20 tabs next to this process.
   JWT_REVOCATION_TIMEOUT: '1s',
 })
 const tokens = new TokenManager({ config, store: await openStore() })

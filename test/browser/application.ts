@@ -66,7 +66,7 @@ export function createApplication(tokens: TokenManager): Application {
       sub: '',
       page: new URL(url, 'https://app').searchParams.get('html') ?? '',
     }),
-    // There is no token yet to protect a log-in; no form can send this media type, and no script without CORS.
+    // There is no token yet to protect a login; no form can send this media type, and no script without CORS.
     'POST /login': (request) =>
       request.headers['content-type'] === 'application/json' ? logIn(request) : NOBODY,
     'POST /login-with-form': logIn,
@@ -120,7 +120,7 @@ export function createApplication(tokens: TokenManager): Application {
       )
     },
     upgrade(request, socket, head, own) {
-      // Whoever takes any origin for their own has no protection.
+      // Anyone who takes any origin for their own has no protection.
       const origin = request.url === '/unprotected' ? (request.headers.origin ?? '') : own
       tokens.sockets.authenticate(request, { origins: [origin] }).then(
         ({ payload }) => sockets.handleUpgrade(request, socket, head, (client) => client.send(payload.sub)),

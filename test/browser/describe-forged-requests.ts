@@ -109,7 +109,7 @@ export function describeForgedRequests(browser: () => Browser): void {
     ['__Host- names', HOST_NAMES],
     ['a domain and a lifetime', { JWT_COOKIE_DOMAIN: 'example.test', JWT_SESSION_COOKIE: false }],
   ])(
-    'log-out deletes every cookie, with %s, and copies are worthless (RFC 6265bis §5.7)',
+    'logout deletes every cookie, with %s, and copies are worthless (RFC 6265bis §5.7)',
     async (_, options) => {
       const { sites, visitor } = await open(options)
       const copies = await visitor.context.cookies()
@@ -123,7 +123,7 @@ export function describeForgedRequests(browser: () => Browser): void {
     },
   )
 
-  test('a log-in that takes JSON alone cannot be forged, one that takes forms can (OWASP CSRF: login forms)', async () => {
+  test('a login that takes JSON alone cannot be forged, one that takes forms can (OWASP CSRF: login forms)', async () => {
     const { sites, visitor } = await open({})
     const attack = (path: Path) =>
       visitor.fallFor(

@@ -11,7 +11,7 @@ import { createVisitor } from './visitor.js'
  * RFC 6265bis §8.6: any host below example.test can set cookies for all of it, and the application cannot tell.
  */
 export function describePlantedCookies(browser: () => Browser): void {
-  /** The sites, a visitor, and an attacker who holds two hosts beside the application's and an account of their own. */
+  /** The sites, a visitor, and an attacker who holds two hosts next to the application's and an account of their own. */
   async function open(options: TokenConfigOptions) {
     const sites = await openSites(() => options)
     onTestFinished(() => sites.close())
@@ -60,7 +60,7 @@ export function describePlantedCookies(browser: () => Browser): void {
       },
     )
 
-    test('a whole session before the log-in is believed, and refused once there are two', async () => {
+    test('a whole session before the login is believed, and refused once there are two', async () => {
       const { sites, visitor, plant, tokenCookie, csrfCookie } = await open({})
       await plant([tokenCookie, csrfCookie])
       // What only the names can prevent: the cookies are genuine, and nothing says who set them.
@@ -90,7 +90,7 @@ export function describePlantedCookies(browser: () => Browser): void {
   })
 
   describe('with __Host- names the browser refuses them (RFC 6265bis §4.1.3.2)', () => {
-    test('before the log-in nobody is logged in, and after it the visitor is who they are', async () => {
+    test('before the login nobody is logged in, and after it the visitor is who they are', async () => {
       const { sites, visitor, plant, tokenCookie, csrfCookie } = await open(HOST_NAMES)
       await plant([tokenCookie, csrfCookie])
       expect(await visitor.askWho()).toMatchObject({ code: 'TOKEN_MISSING' })

@@ -26,7 +26,7 @@ describeWithBrowsers('the page of the example application', (browser) => {
     return page
   }
 
-  test('log-in, a renewed token, another device that is ended, and a store that is stopped', async () => {
+  test('login, a renewed token, another device that is ended, and a store that is stopped', async () => {
     const page = await open()
     await expectShown(page, 'claims', 'Ada Lovelace')
     await expectShown(page, 'log', 'refreshed')

@@ -26,7 +26,7 @@ describeWithChromium('the page of the example application', (browser) => {
 
   const open = (options: BrowserContextOptions = {}) => openPage(browser(), site, options)
 
-  test('shows claims, the time left and this device after a log-in, and refuses a wrong password', async () => {
+  test('shows claims, the time left and this device after a login, and refuses a wrong password', async () => {
     const page = await open()
     await page.getByLabel('Password').fill('wrong')
     await page.getByRole('button', { name: 'Log in' }).click()

@@ -26,7 +26,7 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     await first.page.getByRole('button', { name: 'Log in' }).waitFor()
   })
 
-  test('shows no log-in while it is not known who is logged in, and finds out', async () => {
+  test('shows no login while it is not known who is logged in, and finds out', async () => {
     const { page } = await visit(browser(), application.url)
     await logIn(page, 'grace', 'battery staple')
     await page.getByText('"user": "grace"').waitFor()
@@ -53,7 +53,7 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     expect(await page.getByLabel('Password again').isVisible()).toBe(false)
   })
 
-  test('a log-out reaches the other tabs, and every device if it is to', async () => {
+  test('a logout reaches the other tabs, and every device if it is to', async () => {
     const { page, context } = await visit(browser(), application.url)
     await logIn(page)
     const tab = await context.newPage()

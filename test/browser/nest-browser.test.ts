@@ -30,7 +30,7 @@ describeWithChromium('the NestJS application in a browser', (browser) => {
     expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
   })
 
-  test('shows the claims of whoever logs in, and why somebody cannot', async () => {
+  test('shows the claims of the user who logs in, and why somebody cannot', async () => {
     const { page } = await visit(browser(), application.url)
     await logIn(page, 'grace', 'wrong')
     await page.getByText('CREDENTIALS_INVALID').waitFor()

@@ -13,7 +13,7 @@ export interface Visitor {
   addNote(): Promise<Answer>
   /** Whom the application takes this visitor for, who opens a page of it. */
   askWho(): Promise<Answer>
-  /** The names of all cookies that the browser has, whoever set them. */
+  /** The names of all cookies that the browser has, no matter who set them. */
   cookieNames(): Promise<readonly string[]>
   /** Runs a script in the page that is open. */
   run(script: string): Promise<unknown>

@@ -328,8 +328,8 @@ describe('issuer and notBefore of one token', () => {
   test.each<[string, CreateTokenOptions]>([
     ['an empty issuer', { issuer: '' }],
     ['an issuer that is no text', { issuer: 7 as never }],
-    ['a moment that is none', { notBefore: new Date(Number.NaN) }],
-    ['a duration that is none', { notBefore: 'soon' }],
+    ['an invalid moment', { notBefore: new Date(Number.NaN) }],
+    ['an invalid duration', { notBefore: 'soon' }],
     ['no duration at all', { notBefore: 0 }],
     ['a start at the expiry', { notBefore: '15m' }],
     ['a start after the expiry', { notBefore: '1h', expiresIn: '30m' }],

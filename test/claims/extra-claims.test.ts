@@ -82,7 +82,7 @@ test('what is signed is the input, what the payload has is the output', async ()
   expect(payload.role).toBe('guest')
 })
 
-test('what a schema builds is built anew for every check', async () => {
+test('what a schema builds is built again for every check', async () => {
   const { tokens } = build(
     z.object({ raw: z.string().transform((text) => Buffer.from(text)), roles: z.array(z.string()) }),
   )

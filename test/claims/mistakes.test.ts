@@ -12,7 +12,7 @@ import { createManager, NOW, openToken, SECRET } from '../helpers/manager.js'
 import { naming } from '../helpers/naming.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
-describe('a mistake in a call is told by name, so that it can be mended', () => {
+describe('a mistake in a call is told by name, so that it can be fixed', () => {
   const { tokens } = createManager()
 
   test.each<[unknown, string]>([

@@ -19,7 +19,7 @@ beforeAll(() => {
 // Writes to the clipboard, moves the cursor (7-bit and 8-bit), reverses text, and ends the line.
 const HOSTILE = '\u001B]52;c;ZXZpbA==\u0007\u009B2J\u009D0;owned\u009C\u202Egnp\u2028\r\u007F'
 
-// A pseudo terminal ends lines with CR LF. Beside that, only our own colours may be there.
+// A pseudo terminal ends lines with CR LF. Besides that, only our own colours may be there.
 const OWN = ['\r\n', ...[1, 2, 22, 31, 32, 33, 39].map((code) => `\u001B[${code}m`)]
 const withoutOwn = (screen: string): string => OWN.reduce((text, own) => text.replaceAll(own, ''), screen)
 const CONTROLS = /[\p{Cc}\p{Cf}\u2028\u2029]/u

@@ -113,7 +113,7 @@ describe('sessions', () => {
     expect(stderr).toContain("Ada's \\u202ephone")
   })
 
-  test('nobody has none, and a cursor that is none is wrong usage', async () => {
+  test('nobody has none, and an invalid cursor is wrong usage', async () => {
     expect((await runCommand(['sessions', 'nobody'], { env: withoutKey })).stdout).toContain(
       'No live session',
     )

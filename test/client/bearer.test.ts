@@ -23,7 +23,7 @@ async function openLoggedIn(options: TokenClientOptions = {}) {
 
 const readNote = async (response: Response): Promise<unknown> => [response.status, await response.json()]
 
-test('a log-in, a request, a list of sessions and a log-out', async () => {
+test('a login, a request, a list of sessions and a logout', async () => {
   const { client, origin, session, events, tokens } = await openLoggedIn()
   expect(session).toMatchObject({ sub: 'ada', claims: { role: 'reader' }, fresh: true, accessExpiresIn: 900 })
   const response = await client.fetch(`${origin}/notes`, { method: 'POST', body: 'milk' })
@@ -177,7 +177,7 @@ describe('what is no reason to refresh', () => {
   })
 })
 
-describe('an outage is no log-out', () => {
+describe('an outage is no logout', () => {
   test.each([
     ['503', () => new Response(null, { status: 503 })],
     ['500', () => new Response('<html>', { status: 500 })],
@@ -337,7 +337,7 @@ describe('the end of a session', () => {
     expect(sent(before)).toEqual(['GET /notes', 'POST /auth/refresh', 'GET /notes'])
   })
 
-  test('a refresh that finishes after a log-out does not bring it back', async () => {
+  test('a refresh that finishes after a logout does not bring it back', async () => {
     const { client, clock, origin, plan, events, tokens } = await openLoggedIn()
     clock.seconds += EXPIRED
     plan('POST /auth/refresh', async (_request, next) => {
@@ -352,7 +352,7 @@ describe('the end of a session', () => {
     expect(await tokens.sessions.list('ada')).toEqual([])
   })
 
-  test('a log-out that the server does not confirm rejects, and drops the tokens', async () => {
+  test('a logout that the server does not confirm rejects, and drops the tokens', async () => {
     const { client, origin, requests, plan, events } = await openLoggedIn()
     plan('POST /auth/logout', () => null)
     await expect(client.logOut()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
@@ -392,7 +392,7 @@ describe('the end of a session', () => {
   })
 })
 
-describe('log-in', () => {
+describe('login', () => {
   test('with wrong credentials is refused, and nothing is repeated', async () => {
     const { createClient, sent } = await openServer()
     const client = createClient()
@@ -443,8 +443,8 @@ describe('log-in', () => {
   })
 })
 
-describe('a log-in or log-out while something else is under way', () => {
-  test('a step-up that is answered after a log-out does not log in', async () => {
+describe('a login or logout while something else is under way', () => {
+  test('a step-up that is answered after a logout does not log in', async () => {
     const { client, plan, events } = await openLoggedIn()
     const stepUp = hold(plan, 'POST /auth/step-up')
     const outcome = expect(client.stepUp(ADA)).rejects.toMatchObject({ code: 'SESSION_CHANGED' })
@@ -455,7 +455,7 @@ describe('a log-in or log-out while something else is under way', () => {
     expect(events).toEqual(['loggedIn', 'loggedOut'])
   })
 
-  test('a log-in waits for a log-out', async () => {
+  test('a login waits for a logout', async () => {
     const { client, plan, events, sent, before } = await openLoggedIn()
     const logOut = hold(plan, 'POST /auth/logout')
     const out = client.logOut()
@@ -468,7 +468,7 @@ describe('a log-in or log-out while something else is under way', () => {
     expect((await client.session())?.sub).toBe('bob')
   })
 
-  test('a log-out waits for a log-in', async () => {
+  test('a logout waits for a login', async () => {
     const { client, plan, sent, before } = await openLoggedIn()
     const logIn = hold(plan, 'POST /auth/login')
     const back = client.logIn(BOB)
@@ -480,7 +480,7 @@ describe('a log-in or log-out while something else is under way', () => {
     expect(await client.session()).toBeNull()
   })
 
-  test('a refresh waits for a log-in, and is not needed then', async () => {
+  test('a refresh waits for a login, and is not needed then', async () => {
     const { client, clock, origin, plan, sent, before } = await openLoggedIn()
     clock.seconds += EXPIRED
     const logIn = hold(plan, 'POST /auth/login')

@@ -4,7 +4,7 @@ import { ADA, createPauses, BOB, hold, openServer } from './open-server.js'
 
 const EXPIRED = 16 * 60
 
-describe('a log-in after which the CSRF cookie cannot be read', () => {
+describe('a login after which the CSRF cookie cannot be read', () => {
   test.each([
     { JWT_COOKIE_SECURE: true },
     { JWT_ACCESS_CSRF_COOKIE_NAME: 'other' },
@@ -28,7 +28,7 @@ describe('a log-in after which the CSRF cookie cannot be read', () => {
   })
 })
 
-test('a log-out of a page that knew nothing, and that is not confirmed: nothing is refreshed', async () => {
+test('a logout of a page that knew nothing, and that is not confirmed: nothing is refreshed', async () => {
   const { createCookieClient, origin, plan, clock, sent } = await openServer({
     JWT_TOKEN_LOCATION: 'cookies',
   })
@@ -42,7 +42,7 @@ test('a log-out of a page that knew nothing, and that is not confirmed: nothing 
   expect(sent()).not.toContain('POST /auth/refresh')
 })
 
-test('a request that waits for a refresh is not sent as a user who logs in meanwhile in another tab', async () => {
+test('a request that waits for a refresh is not sent as a user who has logged in in another tab since', async () => {
   const { createCookieClient, origin, plan, clock, sent } = await openServer({
     JWT_TOKEN_LOCATION: 'cookies',
   })

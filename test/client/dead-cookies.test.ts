@@ -14,7 +14,7 @@ async function openWithDeadCookies() {
   return { ...server, client, events, asked: server.requests.length }
 }
 
-test('a page with the cookies of a session that is over is not logged in, and hears of no log-out', async () => {
+test('a page with the cookies of a session that is over is not logged in, and hears of no logout', async () => {
   const { client, events, sent, asked } = await openWithDeadCookies()
   expect(await client.session()).toBeNull()
   expect(sent(asked)).toEqual(['GET /auth/session', 'POST /auth/refresh'])
@@ -32,7 +32,7 @@ test('its requests are refused once, and nothing is refreshed again', async () =
   expect(events).toEqual([])
 })
 
-test('a log-out deletes them', async () => {
+test('a logout deletes them', async () => {
   const { client, events, sent, asked } = await openWithDeadCookies()
   await client.logOut()
   expect(events).toEqual(['loggedOut'])

@@ -70,7 +70,7 @@ test('a client whose clock is wrong by an hour works all the same', async () => 
   expect((await client.fetch(`${PUBLIC_URL}/profile`)).status).toBe(200)
 })
 
-test('whoever copies its requests gets nothing', async () => {
+test('anyone who copies its requests gets nothing', async () => {
   const { client, requests, serve } = open()
   await client.logIn({ name: 'ada' })
   await client.fetch(`${PUBLIC_URL}/profile`)

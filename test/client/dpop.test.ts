@@ -97,7 +97,7 @@ describe('a proof', () => {
 })
 
 describe('a nonce', () => {
-  test('that a login needs is sent at once, and with every later request', async () => {
+  test('that a login needs is sent immediately, and with every later request', async () => {
     const { client, seen, events, plan, routes } = openProofServer()
     plan('POST /auth/login', askForNonce)
     await client.logIn(ADA)

@@ -80,7 +80,7 @@ test('a socket that is closed before it connects', async () => {
   expect([socket.readyState, await closed]).toEqual([3, 1000])
 })
 
-test('a log-out closes it', async () => {
+test('a logout closes it', async () => {
   const { client, closed } = await openSocket()
   await client.logOut()
   expect(await closed).toBe(4401)

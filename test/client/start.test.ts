@@ -3,7 +3,7 @@ import { ADA, createPauses, openServer, unavailable } from './open-server.js'
 
 const COOKIES = { JWT_TOKEN_LOCATION: 'cookies' } as const
 
-/** A page that is loaded again after a login, and the pauses that it makes: they pass at once. */
+/** A page that is loaded again after a login, and the pauses that it makes: they pass immediately. */
 async function reload(onPause?: (end: () => void) => void) {
   const server = await openServer(COOKIES)
   const { pauses, clock } = createPauses(onPause)
@@ -47,7 +47,7 @@ describe('start', () => {
     expect(pauses).toEqual([60_500, 301_000, 42_000])
   })
 
-  test('knows at once that nobody is logged in', async () => {
+  test('knows immediately that nobody is logged in', async () => {
     const { createClient, createCookieClient, plan, sent } = await openServer(COOKIES)
     plan(ASK, OUT)
     expect(await createClient().start()).toBeNull()

@@ -7,7 +7,7 @@ const EXPIRED = 16 * 60
 
 // tabs.long.test.ts has more.
 describeWithChromium('tabs of one browser', (browser) => {
-  test('a log-in, a refresh and a log-out reach every tab', async () => {
+  test('a login, a refresh and a logout reach every tab', async () => {
     const { openTab, clock, sent, requests } = await openTabs(browser())
     const [first, second] = [await openTab(), await openTab()]
     const before = requests.length

@@ -58,7 +58,7 @@ describeWithChromium('tabs of one browser', (browser: () => Browser) => {
     expect(await tab.run('return (await client.session()).sub')).toBe('ada')
   })
 
-  test('a socket reconnects when its token has expired, and a log-out in another tab closes it', async () => {
+  test('a socket reconnects when its token has expired, and a logout in another tab closes it', async () => {
     const { openTab, server, tokens, origin } = await open()
     const sockets = new WebSocketServer({ noServer: true })
     onTestFinished(() => sockets.close())

@@ -18,11 +18,11 @@ export interface KillApplicationOutcome {
   /** How many of them struck a logout that had not been acknowledged. */
   readonly killedWithin: number
   readonly acknowledged: number
-  /** Log-ins of an acknowledged logout of which a token was accepted afterwards. */
+  /** Logins of an acknowledged logout of which a token was accepted afterwards. */
   readonly lost: number
-  /** Acknowledged logouts whose log-in could be refreshed afterwards. */
+  /** Acknowledged logouts whose login could be refreshed afterwards. */
   readonly refreshed: number
-  /** Log-ins of which one token was revoked and the other was not. */
+  /** Logins of which one token was revoked and the other was not. */
   readonly halfRevoked: number
   /** Tokens of acknowledged logouts that a process started afterwards accepted. */
   readonly acceptedByFresh: number
@@ -120,8 +120,8 @@ export function killApplicationFigures({ kills }: KillApplicationSizes): FigureR
     killedWithin: { label: 'logouts that were under way' },
     acknowledged: { label: 'logouts acknowledged', promise: atLeast(kills / 2) },
     lost: { label: 'acknowledged logouts lost', promise: exactly(0) },
-    refreshed: { label: 'log-ins refreshed after an acknowledged logout', promise: exactly(0) },
-    halfRevoked: { label: 'log-ins with one token revoked and one not', promise: exactly(0) },
+    refreshed: { label: 'logins refreshed after an acknowledged logout', promise: exactly(0) },
+    halfRevoked: { label: 'logins with one token revoked and one not', promise: exactly(0) },
     acceptedByFresh: { label: 'revoked tokens accepted by a new process', promise: exactly(0) },
   }
 }

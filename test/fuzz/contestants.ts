@@ -21,7 +21,7 @@ export type OracleVerdict = Exclude<Verdict, { kind: 'crashed' }> & { readonly b
 
 /** Our verifier under a configuration. */
 export interface Ours {
-  /** Verifies anew. */
+  /** Verifies from scratch. */
   readonly verify: (token: string, at: number) => Verdict
   /** Verifies by a manager that remembers what it has verified. */
   readonly verifyRemembering: (token: string, at: number) => Verdict
@@ -81,7 +81,7 @@ function accept(payload: TokenPayload): Verdict {
   return { kind: 'accepted', claims: payload }
 }
 
-// Imported once: the oracle would import a secret anew for every token.
+// Imported once: the oracle would import a secret again for every token.
 function importKey({ algorithm, key }: Binding): Promise<CryptoKey> {
   if (key.kind !== 'secret') {
     return importSPKI(String(key.verifying.export({ format: 'pem', type: 'spki' })), algorithm)

@@ -9,7 +9,7 @@ import {
 import { CURVES, type CurveName, fromBytes, invert, toBytes } from './arithmetic.js'
 import type { Random } from './random.js'
 
-/** A key that a seed determines: made anew, it is the same. */
+/** A key that a seed determines: made again, it is the same. */
 export interface FuzzKey {
   readonly kind: 'secret' | 'rsa' | 'ed25519' | CurveName
   /** The secret itself, or the private key. */

@@ -12,7 +12,7 @@ export type Judgement =
   | { readonly kind: 'oracle-choice'; readonly choice: string }
   | { readonly kind: 'disagreement'; readonly reason: string }
 
-/** What our verifier says: anew, by a manager with a memory, and by that manager once more. */
+/** What our verifier says: from scratch, by a manager with a memory, and by that manager once more. */
 export type OurVerdicts = readonly [fresh: Verdict, remembering: Verdict, repeated: Verdict]
 
 /** Asks both contestants about a token at a moment, and compares what they say. */

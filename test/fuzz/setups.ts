@@ -23,7 +23,7 @@ export interface Binding {
 /** What verifiers are configured with, as both contestants and the predicates of strictness read it. */
 export interface Setup {
   readonly name: string
-  /** How often it is chosen, beside the others. */
+  /** How often it is chosen, next to the others. */
   readonly weight: number
   readonly bindings: readonly Binding[]
   /** A key of the first binding's kind that is not configured. */

@@ -89,7 +89,7 @@ export const STRICTNESS: Readonly<Record<string, Rule>> = {
   'no identity': ({ documents: [, { value }], setup }) => !isFilledText(readOwn(value, setup.identityClaim)),
   'no type of token': ({ documents: [, { value }] }) =>
     !['access', 'refresh'].includes(String(readText(value, 'type'))),
-  'a sub that is no text, beside another identity': ({ documents: [, { value }], setup }) =>
+  'a sub that is no text, next to another identity': ({ documents: [, { value }], setup }) =>
     setup.identityClaim !== 'sub' && isWrong(value, 'sub', isFilledText),
   'a jti that is no text': ({ documents: [, { value }] }) => isWrong(value, 'jti', isFilledText),
   'an iss that is no text': ({ documents: [, { value }] }) => isWrong(value, 'iss', isText),

@@ -14,13 +14,13 @@ const reader: RequestReader<RequestSource> = {
   toView: toRequestView,
 }
 
-/** What `enforce` of an adapter does for a request that cannot pass at once. */
+/** What `enforce` of an adapter does for a request that cannot pass immediately. */
 export function enforceAll(dependencies: readonly Dependency<unknown>[]) {
   const enforcer = createEnforcer(dependencies, reader)
   return async (request: RequestSource): Promise<void> => enforcer.enforce(request)
 }
 
-/** What `inject` of an adapter does for a request that cannot pass at once. */
+/** What `inject` of an adapter does for a request that cannot pass immediately. */
 export function injectAll<Named extends NamedDependencies>(dependencies: Named) {
   const injector = createInjector(dependencies, reader)
   return async (request: RequestSource): Promise<DependencyValues<Named>> => injector.resolve(request)

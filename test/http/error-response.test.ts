@@ -30,7 +30,7 @@ import { createManager } from '../helpers/manager.js'
 
 type Case = readonly [name: string, error: TokenError, code: string, status: number, attribute: string | null]
 
-// The last column is the `error` attribute: RFC 6750 §3.1, and RFC 9470 §3 for a log-in that is too old.
+// The last column is the `error` attribute: RFC 6750 §3.1, and RFC 9470 §3 for a login that is too old.
 const ERRORS: readonly Case[] = [
   ['MissingTokenError', new MissingTokenError(), 'TOKEN_MISSING', 401, null],
   ['MissingCsrfTokenError', new MissingCsrfTokenError(), 'CSRF_MISSING', 401, 'invalid_request'],

@@ -39,7 +39,7 @@ const REFUSALS: readonly [what: string, request: RequestSource, policy?: object]
   ['a missing CSRF value', inCookie(TOKEN)],
   ['a wrong CSRF value', inCookie(TOKEN, { 'x-csrf-token': 'planted-csrf' })],
   ['a wrong type', withBearer(TOKEN), { type: 'refresh' }],
-  ['a stale log-in', withBearer(TOKEN), { fresh: true }],
+  ['a stale login', withBearer(TOKEN), { fresh: true }],
   ['a missing scope', withBearer(TOKEN), { scopes: ['write'] }],
 ]
 

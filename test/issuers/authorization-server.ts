@@ -55,7 +55,7 @@ export interface AuthorizationServer {
   stop(): Promise<void>
 }
 
-/** Starts `oidc-provider` with these keys, which tells `backchannelLogoutUri` of every log-out. */
+/** Starts `oidc-provider` with these keys, which tells `backchannelLogoutUri` of every logout. */
 export async function startAuthorizationServer(
   keys: readonly SigningKey[],
   backchannelLogoutUri?: string,
@@ -240,7 +240,7 @@ async function logIn(issuer: string, user: string): Promise<LoggedIn> {
       const page = await (await send(`/session/end?id_token_hint=${idToken}`)).text()
       const xsrf = /name="xsrf" value="(\w+)"/.exec(page)?.[1] ?? ''
       const response = await send('/session/end/confirm', { xsrf, logout: 'yes' })
-      if (response.status >= 400) throw new Error(`The log-out failed with status ${response.status}`)
+      if (response.status >= 400) throw new Error(`The logout failed with status ${response.status}`)
     },
   }
 }
@@ -263,13 +263,13 @@ export async function authorize(url: string, redirectUri: string, user: string) 
   let at = url
   let form: Readonly<Record<string, string>> | undefined
   for (let step = 0; !at.startsWith(redirectUri); step++) {
-    if (step > 12) throw new Error(`The log-in does not end: ${at}`)
+    if (step > 12) throw new Error(`The login does not end: ${at}`)
     const response = await send(at, form)
     form = undefined
     const location = response.headers.get('location')
     const page = await response.text()
     if (location !== null) at = location
-    // The page of a log-in or of a consent.
+    // The page of a login or of a consent.
     else form = { prompt: /name="prompt" value="(\w+)"/.exec(page)?.[1] ?? '', login: user, password: 'any' }
   }
   return { code: new URL(at).searchParams.get('code') ?? '', send }

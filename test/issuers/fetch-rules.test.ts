@@ -85,7 +85,7 @@ describe('redirects', () => {
 describe('a host name', () => {
   test.each([
     ['a private address', ['10.0.0.1'], false, true],
-    ['a private address beside a public one', ['1.1.1.1', '::1'], false, false],
+    ['a private address next to a public one', ['1.1.1.1', '::1'], false, false],
     ['a public address', ['1.1.1.1', '2606:4700::1111'], true, false],
   ])('with %s is looked up before anything is sent', async (_, addresses, isPublic, isPrivate) => {
     const answers = addresses.map((address) => ({ address, family: 4 }))

@@ -126,7 +126,7 @@ describe('sockets', () => {
   })
 })
 
-test('a socket with a token of an issuer is closed at once where there is a replica', async () => {
+test('a socket with a token of an issuer is closed immediately where there is a replica', async () => {
   const clock = createClock()
   const store = replicate(createMemoryStore({ clock }))
   const { tokens } = createReceiver([A.options()], { clock, store })
@@ -241,7 +241,7 @@ describe('session routes', () => {
         routes.refresh(request('POST', 'refresh')),
       ]
       for (const answer of await Promise.all(calls)) expect(answer.status).toBe(401)
-      // A log-out ends what the token belongs to, which is no session of ours.
+      // A logout ends what the token belongs to, which is no session of ours.
       expect((await routes.logout(request('POST', 'logout'))).status).toBe(204)
       const payload = { sub: 'ada', sid, iss: B.issuer }
       await expect(tokens.sessions.endOthers(payload)).rejects.toThrow(TypeError)

@@ -60,7 +60,7 @@ describe('an answer may be', () => {
     ['a private key', a.privateKey],
     ['a private JWK', a.privateKey.export({ format: 'jwk' })],
     ['a secret', { kty: 'oct', k: 'AAAA' }],
-    ['a set that is none', { keys: 'a' }],
+    ['an invalid set', { keys: 'a' }],
     ['a list of PEM texts', [pem]],
     ['101 keys', Array.from({ length: 101 }, () => a.jwk)],
   ])('a mistake, which is reported: %s', async (_name, answer) => {

@@ -62,7 +62,7 @@ const MISTAKES: readonly (readonly [name: string, options: Record<string, unknow
   ['a mapping of scopes to nothing', { mapping: { scopes: [] } }],
   ['access without a value', { mapping: { access: { claim: 'typ' } } }],
   ['access with a value that is no text', { mapping: { access: { claim: 'typ', value: true } } }],
-  ['keys that are none', { keys: { keys: [] } }],
+  ['no keys', { keys: { keys: [] } }],
   ['a private key', { keys: { keys: [A.privateKey.export({ format: 'jwk' }) as Jwk] } }],
   ['a secret', { keys: { keys: [{ kty: 'oct', k: 'AAAA', kid: 'x' }] } }],
   ['a mapping that profile tokenlib does not read', { profile: 'tokenlib', mapping: { scopes: 'roles' } }],
@@ -70,7 +70,7 @@ const MISTAKES: readonly (readonly [name: string, options: Record<string, unknow
     'a declaration that profile tokenlib does not check',
     { profile: 'tokenlib', mapping: { access: { claim: 'a', value: 'b' } } },
   ],
-  ['freshFor beside profile tokenlib', { profile: 'tokenlib', freshFor: '5m' }],
+  ['freshFor with profile tokenlib', { profile: 'tokenlib', freshFor: '5m' }],
 ]
 
 describe('mistakes in the options of an issuer', () => {

@@ -8,7 +8,7 @@ const URL_OF_KEYS = 'https://id.example/jwks'
 const create = (source: unknown, issuer = 'https://id.example/'): unknown =>
   parseKeySource(source as KeySource, { issuer, algorithms: ALGORITHMS })
 
-describe('a source is refused at once', () => {
+describe('a source is refused immediately', () => {
   test.each<[string, unknown]>([
     ['null', null],
     ['a text', URL_OF_KEYS],
@@ -19,7 +19,7 @@ describe('a source is refused at once', () => {
     ['keys and a URL', { keys: [good.jwk], jwksUri: URL_OF_KEYS }],
     ['an unknown option', { jwksUri: URL_OF_KEYS, cacheMaxAge: 1 }],
     ['options of static keys', { keys: [good.jwk], maxAge: '1m' }],
-    ['a duration that is none', { jwksUri: URL_OF_KEYS, timeout: 'soon' }],
+    ['an invalid duration', { jwksUri: URL_OF_KEYS, timeout: 'soon' }],
     ['a negative duration', { jwksUri: URL_OF_KEYS, maxAge: -1 }],
     ['no timeout', { jwksUri: URL_OF_KEYS, timeout: 0 }],
     ['a timeout that timers cannot have', { jwksUri: URL_OF_KEYS, timeout: '60d' }],
@@ -116,7 +116,7 @@ describe('without a source', () => {
 })
 
 describe('static keys', () => {
-  test('are there at once, and stay', async () => {
+  test('exist immediately, and stay', async () => {
     const keys = createTestedKeys({ keys: [good.jwk, { ...createJwk('enc', 'RS256').jwk, use: 'enc' }] })
     const [key] = keys.find(headerOf('good')) ?? []
     expect(key).toMatchObject({ kid: 'good', algorithm: 'ES256' })
@@ -137,7 +137,7 @@ describe('static keys', () => {
     ['two with one kid', [good.jwk, createJwk('good').jwk]],
     ['one of another algorithm', [good.jwk, { ...createJwk('b', 'RS256').jwk, alg: 'RS512' }]],
     ['PEM text', ['-----BEGIN PUBLIC KEY-----']],
-  ])('are refused at once: %s', (_, keys) => {
+  ])('are refused immediately: %s', (_, keys) => {
     expect(() => create({ keys })).toThrow(expect.objectContaining({ code: 'CONFIGURATION_INVALID' }))
   })
 })

@@ -43,7 +43,7 @@ describe('keys that have to be loaded', () => {
     const own = tokens.createAccessToken({ uid: 'ada' })
     expect(internalsOf(tokens).verifyWithoutRevocation(own).sub).toBe('ada')
     expect((await tokens.accessTokenRequired(withBearer(own))).sub).toBe('ada')
-    // Not even if nobody knows the key: an inspection looks for it anew, but not where our own keys are.
+    // Not even if nobody knows the key: an inspection looks for it again, but not where our own keys are.
     const unknown = forge({ header: { alg: 'HS256', typ: 'JWT', kid: 'unknown' } })
     expect(await outcomeOf(internalsOf(tokens).inspectToken(unknown))).toBe('TOKEN_SIGNATURE_INVALID')
     expect(state.calls).toBe(0)

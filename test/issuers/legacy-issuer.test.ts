@@ -39,7 +39,7 @@ function createSuccessor(
 }
 
 describe('tokens of the application before', () => {
-  test('a token without iss, jti and type is accepted beside our own', async () => {
+  test('a token without iss, jti and type is accepted next to our own', async () => {
     const { tokens } = createSuccessor()
     const payload = await tokens.verify(old({ name: 'Ada' }))
     expect(payload).toMatchObject({ sub: 'ada', type: 'access', iss: 'before', name: 'Ada' })
@@ -90,7 +90,7 @@ describe('tokens of the application before', () => {
     ['an iat that is a text', { iat: 'now' }],
     ['a refresh token', { type: 'refresh' }],
     ['a token of another kind', { purpose: 'password-reset' }],
-    ['a token_type that is none', { token_type: 1 }],
+    ['an invalid token_type', { token_type: 1 }],
     ['a token that lives longer than access tokens do', { exp: NOW + 7 * DAY }],
   ])('%s is refused', async (_, claims) => {
     const { tokens } = createSuccessor()
@@ -214,8 +214,8 @@ describe('how long they are accepted', () => {
 describe('revoking them', () => {
   const REVOCATIONS: Record<string, (tokens: TokenManager, token: string) => Promise<unknown>> = {
     'by token': async (tokens, token) => tokens.revoke.token(await tokens.verify(token)),
-    'by log-out': async (tokens, token) => tokens.logout(await tokens.verify(token)),
-    'by the log-out of a request': (tokens, token) => tokens.logout(withBearer(token)),
+    'by logout': async (tokens, token) => tokens.logout(await tokens.verify(token)),
+    'by the logout of a request': (tokens, token) => tokens.logout(withBearer(token)),
     'by user': (tokens) => tokens.revoke.user('ada'),
     'by user of the issuer': (tokens) => tokens.revoke.user('ada', { issuer: 'before' }),
     'by key': (tokens) => tokens.revoke.key('main', { issuer: 'before' }),
@@ -359,7 +359,7 @@ describe('mistakes', () => {
     )
   })
 
-  test('an identity provider beside it needs a prefix, and no old user has it', async () => {
+  test('an identity provider next to it needs a prefix, and no old user has it', async () => {
     const provider = createForeign('https://id.example')
     expect(() => createSuccessor({}, [provider.trust({ subjectPrefix: undefined })])).toThrow(/subjectPrefix/)
     const { tokens } = createSuccessor({}, [provider.trust({ subjectPrefix: 'id:' })])

@@ -62,7 +62,7 @@ test('one request cannot look for more than four keys', async () => {
   expect(calls).toHaveLength(4)
 })
 
-test('a token whose key is known is logged out beside as many others as there are', async () => {
+test('a token whose key is known is logged out along with as many others as there are', async () => {
   const { tokens } = createPartner()
   const genuine = sign('real')
   await tokens.verify(genuine)

@@ -22,7 +22,7 @@ import {
   WEB_CLIENT,
 } from './authorization-server.js'
 
-describeWithRedis('a log-out at oidc-provider', (url) => {
+describeWithRedis('a logout at oidc-provider', (url) => {
   const namespace = `logout-${randomUUID()}`
   const firstKey = createSigningKey('first')
   let redis: Redis
@@ -122,7 +122,7 @@ describeWithRedis('a log-out at oidc-provider', (url) => {
     expect(await askOther(user.accessToken)).toBe('TOKEN_REVOKED')
   })
 
-  test('the user can log in again at once', async () => {
+  test('the user can log in again immediately', async () => {
     const before = await provider.logIn('linus')
     await before.logOut()
     const after = await provider.logIn('linus')

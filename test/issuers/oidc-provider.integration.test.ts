@@ -45,7 +45,7 @@ describe('tokens of oidc-provider', () => {
     })
   })
 
-  test('a token of a user passes, and the ID token beside it does not', async () => {
+  test('a token of a user passes, and the ID token next to it does not', async () => {
     const { accessToken, idToken } = await server.logIn('ada')
     const tokens = createManager()
     expect(await tokens.verify(accessToken)).toMatchObject({ sub: 'ada', client_id: WEB_CLIENT })

@@ -32,7 +32,7 @@ export interface ProviderShapes {
   readonly create: (options: ProviderOptions) => ConfiguredIssuer
   readonly issuer: string
   readonly jwksUri: string
-  /** Members of the keys that it publishes, beside those of the key itself. */
+  /** Members of the keys that it publishes, in addition to those of the key itself. */
   readonly jwk: Readonly<Record<string, unknown>>
   readonly accepted: readonly AcceptedShape[]
   readonly refused: readonly RefusedShape[]

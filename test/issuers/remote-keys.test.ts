@@ -202,7 +202,7 @@ describe('an answer without a usable key', () => {
   })
 })
 
-test('a key whose private part is published beside it is refused under each of its names', async () => {
+test('a key whose private part is published next to it is refused under each of its names', async () => {
   const disclosed = { ...a.privateKey.export({ format: 'jwk' }), kid: 'other' }
   const server = await startKeyServer(a.jwk, disclosed, b.jwk)
   const keys = createKeys(server)
@@ -345,7 +345,7 @@ describe('a caller who is not asked twice', () => {
     const flood = (): Promise<unknown> =>
       Promise.all(Array.from({ length: 500 }, (_, at) => keys.load(headerOf(`junk ${at}`), true)))
     const first = flood()
-    // The first turn comes at once.
+    // The first turn comes immediately.
     await keys.advance(0)
     await first
     expect(server.requests).toHaveLength(2)

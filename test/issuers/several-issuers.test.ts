@@ -13,7 +13,7 @@ const B = createForeign('https://b.example/', { algorithm: 'RS256' })
 
 const both = () => createReceiver([A.options({ subjectPrefix: 'a:' }), B.options({ subjectPrefix: 'b:' })])
 
-describe('own tokens beside those of two issuers', () => {
+describe('own tokens next to those of two issuers', () => {
   test('each token is verified with the keys of its issuer', async () => {
     const { tokens } = both()
     const own = await tokens.verify(tokens.createAccessToken({ uid: 'ada' }))

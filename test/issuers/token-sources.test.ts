@@ -76,7 +76,7 @@ describe('the source of a token without iss', () => {
   })
 })
 
-describe('what is no token is refused as one, also beside issuers', () => {
+describe('what is no token is refused as one, also next to issuers', () => {
   const header = encode({ alg: 'ES256' })
 
   test.each([

@@ -104,7 +104,7 @@ const FINAL: readonly (readonly [
       (await send(createIntrospectionRoute(tokens, { client }), { token: access(key, kid) }))[0],
   ],
   [
-    'a log-out',
+    'a logout',
     200,
     200,
     async (tokens, key, kid) => {
@@ -132,7 +132,7 @@ describe.each(FINAL)('%s with an unknown key', (_name, refused, accepted, reques
     const { tokens, state, clock } = await create()
     expect(await outcomeOf(tokens.verify(access(junk.privateKey, 'junk')))).toBe('TOKEN_SIGNATURE_INVALID')
     state.published = [old.jwk, next.jwk]
-    // Other requests are refused at once.
+    // Other requests are refused immediately.
     expect(await outcomeOf(tokens.verify(access(next.privateKey, 'k2')))).toBe('TOKEN_SIGNATURE_INVALID')
     expect(await clock.runUntil(request(tokens, next.privateKey, 'k2'))).toBe(accepted)
   })

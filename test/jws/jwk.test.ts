@@ -115,7 +115,7 @@ describe('what a JWK says it is for', () => {
       'JWT_PRIVATE_KEY is a JWK whose "alg" is not ES256',
     ],
     [
-      'a private key for another algorithm, beside its public one',
+      'a private key for another algorithm, next to its public one',
       { JWT_PRIVATE_KEY: { ...privateJwk, alg: 'ES384' }, JWT_PUBLIC_KEY: publicKey },
       'JWT_PRIVATE_KEY is a JWK whose "alg" is not ES256',
     ],

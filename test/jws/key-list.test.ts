@@ -57,7 +57,7 @@ describe('a bad list is a ConfigurationError that names the key', () => {
     ['a weak secret', [{ algorithm: 'HS256', secret: 'short' }], ['keys[0].secret']],
     ['a signer of a secret', [{ algorithm: 'HS256', secret: SECRET, sign }], ['keys[0].sign']],
     ['a signer without a public key', [{ ...ES256, sign }], ['keys[0]', 'publicKey']],
-    ['a signer beside a private key', [{ ...good, sign }], ['keys[0].sign']],
+    ['a signer next to a private key', [{ ...good, sign }], ['keys[0].sign']],
     ['a signer that is no function', [{ ...ES256, publicKey, sign: {} }], ['keys[0].sign']],
     ['the public key of another', [{ ...good, publicKey: other.publicKey }], ['keys[0].publicKey']],
     ['a private key as a public one', [{ ...ES256, publicKey: privateKey }], ['keys[0].publicKey']],
@@ -100,7 +100,7 @@ describe('a bad list is a ConfigurationError that names the key', () => {
       ],
       ['keys[0]', 'keys[1]'],
     ],
-    ['secrets beside key pairs', [good, { algorithm: 'HS256', secret: SECRET }], ['HMAC']],
+    ['secrets next to key pairs', [good, { algorithm: 'HS256', secret: SECRET }], ['HMAC']],
     ['a passphrase for a key that is not encrypted', [{ ...good, passphrase: 'x' }], ['keys[0].passphrase']],
     [
       'a passphrase without a private key',
@@ -147,7 +147,7 @@ describe('a bad list is a ConfigurationError that names the key', () => {
     ['JWT_PUBLIC_KEY', publicKey],
     ['JWT_PREVIOUS_PUBLIC_KEY', publicKey],
     ['JWT_DECODE_ALGORITHMS', ['ES256']],
-  ])('%s in the configuration beside a list', (field, value) => {
+  ])('%s in the configuration next to a list', (field, value) => {
     expect(() => build([good], { [field]: value })).toThrow(naming('ConfigurationError', field, 'keys'))
   })
 
@@ -344,7 +344,7 @@ describe('CryptoKey', () => {
   }
 
   test.each(ALGORITHMS)(
-    '%s: one that can be extracted signs at once, another one asynchronously',
+    '%s: one that can be extracted signs immediately, another one asynchronously',
     async (algorithm, parameters) => {
       const open = await importPair(algorithm, parameters, true)
       const { tokens } = createKeyManager([{ algorithm, privateKey: open.privateKey }])
@@ -400,13 +400,20 @@ describe('CryptoKey', () => {
     ['hash', 'RS512', 'RS256', { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' }],
     ['curve', 'ES384', 'ES256', { name: 'ECDSA', namedCurve: 'P-256' }],
     ['kind', 'EdDSA', 'ES256', { name: 'ECDSA', namedCurve: 'P-256' }],
-  ])('of another %s is refused, also beside a public key that fits', async (_, wanted, given, parameters) => {
-    for (const isExtractable of [true, false]) {
-      const pair = await importPair(given, parameters, isExtractable)
-      const key = { algorithm: wanted, privateKey: pair.privateKey, publicKey: keyPairFor(wanted).publicKey }
-      expect(() => build([key])).toThrow(naming('ConfigurationError', 'keys[0].privateKey', wanted))
-    }
-  })
+  ])(
+    'of another %s is refused, also next to a public key that fits',
+    async (_, wanted, given, parameters) => {
+      for (const isExtractable of [true, false]) {
+        const pair = await importPair(given, parameters, isExtractable)
+        const key = {
+          algorithm: wanted,
+          privateKey: pair.privateKey,
+          publicKey: keyPairFor(wanted).publicKey,
+        }
+        expect(() => build([key])).toThrow(naming('ConfigurationError', 'keys[0].privateKey', wanted))
+      }
+    },
+  )
 
   test('of another library, which this runtime cannot import, is refused', () => {
     const foreign = {

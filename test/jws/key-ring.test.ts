@@ -133,7 +133,7 @@ describe('which key serves which algorithm (CVE-2022-23539)', () => {
     expect(internalsOf(createManager().tokens).verifyWithoutRevocation(token).sub).toBe('u')
   })
 
-  test('the public key of another pair refuses, and cannot be configured beside the private one', () => {
+  test('the public key of another pair refuses, and cannot be configured next to the private one', () => {
     const signer = createManager({
       JWT_ALGORITHM: 'EdDSA',
       JWT_PRIVATE_KEY: keyPairFor('EdDSA').privateKey,
@@ -246,7 +246,7 @@ describe('kid', () => {
       ).header['kid']
     expect(kid(SECRET)).toBe(kid(SECRET))
     expect(kid(SECRET)).not.toBe(kid(`${SECRET}!`))
-    // One secret has one id, or revoking it would leave it good for another algorithm.
+    // One secret has one id, or revoking it would leave it valid for another algorithm.
     expect(kid(SECRET)).toBe(kid(SECRET, 'HS512'))
   })
 

@@ -128,7 +128,7 @@ describe('what a signer is given and what it may return', () => {
     }
   })
 
-  test('an error that is thrown at once is the cause', async () => {
+  test('an error that is thrown immediately is the cause', async () => {
     const cause = new Error('no credentials')
     const tokens = build(() => {
       throw cause
@@ -366,7 +366,7 @@ describe('a refresh with a signer that may fail', () => {
     ['with a grace', {}],
     ['without a grace', { JWT_REFRESH_GRACE: 0 }],
     ['with an idle time', { JWT_REFRESH_IDLE_EXPIRES: '10m' }],
-  ] as const)('leaves the token good for every process, %s', async (_what, fields) => {
+  ] as const)('leaves the token valid for every process, %s', async (_what, fields) => {
     for (const failing of [0, 1]) {
       for (const at of ['tokens', 'other'] as const) {
         const managers = createFlapping(fields)

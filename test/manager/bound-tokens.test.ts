@@ -12,7 +12,7 @@ import { forge } from '../security/harness/forge.js'
 import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 import { naming } from '../helpers/naming.js'
 
-// RFC 7800 §3.1: `cnf` binds a token to a key. Whoever presents it has to prove that the key is theirs, and a bearer of the
+// RFC 7800 §3.1: `cnf` binds a token to a key. Anyone who presents it has to prove that the key is theirs, and a bearer of the
 // token alone proves nothing.
 const PROVIDER = createForeign('https://id.example')
 const PEER = createForeign('https://peer.example')

@@ -53,7 +53,7 @@ describe('building', () => {
     expect(() => new TokenManager({ config })).toThrow(ConfigurationError)
   })
 
-  test('a configuration that was refused can be mended', () => {
+  test('a configuration that was refused can be fixed', () => {
     const config = new TokenConfig({ JWT_SECRET_KEY: 'too short' })
     expect(() => new TokenManager({ config })).toThrow(ConfigurationError)
     config.JWT_SECRET_KEY = SECRET

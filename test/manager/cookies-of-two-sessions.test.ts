@@ -10,7 +10,7 @@ import { createForeign, createReceiver } from '../helpers/foreign.js'
 import { csrfOf } from '../helpers/requests.js'
 import { advance, createRevocable, outcomeOf } from '../helpers/revocable.js'
 
-// A subdomain can set cookies for the whole domain. If it plants a token of its own session beside the cookie that the
+// A subdomain can set cookies for the whole domain. If it plants a token of its own session next to the cookie that the
 // visitor has left, the visitor must not end up in the session of the attacker.
 
 const COOKIES = {
@@ -43,7 +43,7 @@ function send(access: string | null, refresh: readonly string[], init: RequestIn
 const nameOf = ({ sub }: { readonly sub: string }): string => sub
 
 describe('an access token', () => {
-  test('is refused beside the refresh token of another session, whichever of them is planted', async () => {
+  test('is refused next to the refresh token of another session, whichever of them is planted', async () => {
     const { tokens, ada, mallory } = await openTwo()
     for (const request of [
       send(mallory.accessToken, [ada.refreshToken]),
@@ -63,7 +63,7 @@ describe('an access token', () => {
     )
   })
 
-  test('passes beside any refresh token of its own session', async () => {
+  test('passes next to any refresh token of its own session', async () => {
     const { tokens, clock, ada } = await openTwo()
     const next = await advance({ tokens, clock }, ada.refreshToken)
     for (const refresh of [ada.refreshToken, next.refreshToken]) {
@@ -71,7 +71,7 @@ describe('an access token', () => {
     }
   })
 
-  test('passes beside what cannot be compared', async () => {
+  test('passes next to what cannot be compared', async () => {
     const { tokens, clock, ada } = await openTwo()
     const single = tokens.createAccessToken({ uid: 'ada' })
     const expired = (await createRevocable(COOKIES, { clock }).tokens.sessions.open({ uid: 'old' }))
@@ -84,7 +84,7 @@ describe('an access token', () => {
     expect(await tokens.accessTokenRequired(send(null, [expired], bearer)).then(nameOf)).toBe('ada')
   })
 
-  test('passes beside a refresh cookie without a session or with an access token, and beside eight of its own', async () => {
+  test('passes next to a refresh cookie without a session or with an access token, and next to eight of its own', async () => {
     const { tokens, ada, mallory } = await openTwo()
     for (const refresh of [
       [tokens.createRefreshToken({ uid: 'mallory' })],
@@ -96,7 +96,7 @@ describe('an access token', () => {
     }
   })
 
-  test('passes beside the expired refresh token of an older session', async () => {
+  test('passes next to the expired refresh token of an older session', async () => {
     const { tokens, clock, mallory } = await openTwo()
     clock.seconds += 86_401
     const { accessToken } = await tokens.sessions.open({ uid: 'ada' })
@@ -141,7 +141,7 @@ describe('a refresh', () => {
       headers: { 'x-csrf-token': csrfOf(pairs.refresh.refreshToken) },
     })
 
-  test('is refused beside the access token of another session, expired or not, and uses nothing up', async () => {
+  test('is refused next to the access token of another session, expired or not, and uses nothing up', async () => {
     const { tokens, clock, ada, mallory } = await openTwo()
     for (const seconds of [0, 301]) {
       clock.seconds += seconds
@@ -218,7 +218,7 @@ describe('a refresh', () => {
 
 describe('an implicit refresh', () => {
   test.each(['valid', 'expired'])(
-    'does not happen beside the %s access token of another session',
+    'does not happen next to the %s access token of another session',
     async (state) => {
       const { tokens, clock, ada, mallory } = await openTwo()
       if (state === 'expired') clock.seconds += 301
@@ -238,7 +238,7 @@ describe('an implicit refresh', () => {
     },
   )
 
-  test('happens beside the expired access token of its own session', async () => {
+  test('happens next to the expired access token of its own session', async () => {
     const { tokens, clock, ada } = await openTwo()
     clock.seconds += 301
     const request = send(ada.accessToken, [ada.refreshToken])

@@ -264,7 +264,7 @@ test('a refresh token that belongs to no session is refused before anybody is de
   expect(describeUser).not.toHaveBeenCalled()
 })
 
-test('a claim beside the claims is refused, and told where it goes', async () => {
+test('a claim next to the claims is refused, and told where it goes', async () => {
   const { tokens } = createRevocable({}, { describeUser: () => ({ role: 'admin' }) as object })
   await expect(tokens.sessions.open({ uid: 'ada' })).rejects.toThrow(
     'unknown member "role". Known members: claims, scopes, audience, access, refresh. Put extra claims into claims',

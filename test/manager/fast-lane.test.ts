@@ -32,7 +32,7 @@ function toRequest(...raw: readonly string[]): NodeRequest {
 
 const bearer = (token: string): NodeRequest => toRequest('Authorization', `Bearer ${token}`)
 
-/** Whether a request passes at once, and what its dependency decides. */
+/** Whether a request passes immediately, and what its dependency decides. */
 async function ask(dependency: Dependency<unknown>, request: NodeRequest) {
   const enforcer = createEnforcer([dependency], nodeRequestReader)
   const isFast = enforcer.passesNow(request)
@@ -95,7 +95,7 @@ function createIssuer(clock: ReturnType<typeof createClock>) {
 const PASSES = { isFast: true, outcome: 'ok' }
 const slow = (outcome: string) => ({ isFast: false, outcome })
 
-test('a header that was seen before passes at once, and its payload is that of the recipe', async () => {
+test('a header that was seen before passes immediately, and its payload is that of the recipe', async () => {
   const { tokens, create } = createLane()
   const request = bearer(await create())
   expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
@@ -113,7 +113,7 @@ test.each<[string, (token: string) => NodeRequest, string]>([
 })
 
 describe('a token that was never seen', () => {
-  test('is verified at once, and passes', async () => {
+  test('is verified immediately, and passes', async () => {
     const { tokens } = createLane()
     const request = bearer(tokens.createAccessToken({ uid: 'ada' }))
     expect(await ask(tokens.accessTokenRequired, request)).toEqual(PASSES)
@@ -151,7 +151,7 @@ describe('a token that was never seen', () => {
     expect(validate).toHaveBeenCalledTimes(1)
   })
 
-  test('passes at once when a schema has accepted it, if what that makes cannot change', async () => {
+  test('passes immediately when a schema has accepted it, if what that makes cannot change', async () => {
     const validate = (value: unknown) => ({ value: value as object })
     const claims = { '~standard': { version: 1, vendor: 'test', validate } } as const
     const config = new TokenConfig({ JWT_SECRET_KEY: SECRET })
@@ -175,7 +175,7 @@ describe('a token that was never seen', () => {
     expect(internalsOf(tokens).verifyWithoutRevocation(token, { allowExpired: true }).sub).toBe('ada')
   })
 
-  test('is verified anew after the keys were replaced', async () => {
+  test('is verified again after the keys were replaced', async () => {
     const clock = createClock()
     const config = new TokenConfig({})
     const create = (secret: string) =>
@@ -523,7 +523,7 @@ describe('policies', () => {
     expect(enforcer.passesNow(bearer(token))).toBe(isFast)
   })
 
-  test('a cookie beside the header is checked first where it is the first place, CSRF value and all', async () => {
+  test('a cookie next to the header is checked first where it is the first place, CSRF value and all', async () => {
     const { tokens, create } = createLane({ options: { JWT_TOKEN_LOCATION: ['cookies', 'headers'] } })
     const token = await create()
     const request = {
@@ -533,13 +533,13 @@ describe('policies', () => {
     expect(await ask(tokens.accessTokenRequired, request)).toEqual(slow('CSRF_MISSING'))
   })
 
-  test('a dependency of the application beside ours makes both wait', async () => {
+  test('a dependency of the application next to ours makes both wait', async () => {
     const { tokens, create } = createLane()
     const enforcer = createEnforcer([tokens.accessTokenRequired, () => 'value'], nodeRequestReader)
     expect(enforcer.passesNow(bearer(await create()))).toBe(false)
   })
 
-  test('a payload that a schema makes anew is made by the recipe, for each request', async () => {
+  test('a payload that a schema makes again is made by the recipe, for each request', async () => {
     const claims = {
       '~standard': { version: 1, vendor: 'test', validate: () => ({ value: { at: new Date(0) } }) },
     } as const
@@ -588,7 +588,7 @@ test.each<[string, number]>([
   ['DELETE', 1],
   ['QUERY', 1],
   ['', 1],
-])('a %s request that passes at once has its view created %i times', async (method, count) => {
+])('a %s request that passes immediately has its view created %i times', async (method, count) => {
   const { tokens, create } = createLane()
   const request = { ...bearer(await create()), method }
   const dependency = tokens.accessTokenRequired
@@ -600,7 +600,7 @@ test.each<[string, number]>([
   expect(toView).toHaveBeenCalledTimes(2 * count)
 })
 
-test('a reader that names no method creates no view for what passes at once', async () => {
+test('a reader that names no method creates no view for what passes immediately', async () => {
   const { tokens, create } = createLane()
   const toView = vi.fn(nodeRequestReader.toView)
   const enforcer = createEnforcer([tokens.accessTokenRequired], { ...nodeRequestReader, toView })
@@ -608,7 +608,7 @@ test('a reader that names no method creates no view for what passes at once', as
   expect(toView).not.toHaveBeenCalled()
 })
 
-test('a view that cannot be created: the request does not pass at once, and is refused', async () => {
+test('a view that cannot be created: the request does not pass immediately, and is refused', async () => {
   const { tokens, create } = createLane()
   const request = { ...bearer(await create()), method: 'POST' }
   const reader = {

@@ -67,7 +67,7 @@ test('checks of a fresh replica call the store for nothing', async () => {
   expect(fault.lookups).toBe(0)
 })
 
-test('a log-out elsewhere is refused here within the bound', async () => {
+test('a logout elsewhere is refused here within the bound', async () => {
   const { near, far } = createShared({ bound: '100ms' })
   await near.ready()
   const { accessToken } = await far.sessions.open({ uid: 'ada' })
@@ -77,7 +77,7 @@ test('a log-out elsewhere is refused here within the bound', async () => {
   expect(await ask(near, accessToken)).toBe('TOKEN_REVOKED')
 })
 
-test('a log-out here is refused at once', async () => {
+test('a logout here is refused immediately', async () => {
   const { near } = createShared({ bound: '1m' })
   const { accessToken, refreshToken } = await near.sessions.open({ uid: 'ada' })
   await near.logout(await near.verify(accessToken))
@@ -85,7 +85,7 @@ test('a log-out here is refused at once', async () => {
   await expect(near.sessions.refresh(refreshToken)).rejects.toMatchObject({ code: 'TOKEN_REVOKED' })
 })
 
-test('a reuse that is found here ends the session here at once', async () => {
+test('a reuse that is found here ends the session here immediately', async () => {
   const { near } = createShared({ bound: '1m' }, 0)
   const first = await near.sessions.open({ uid: 'ada' })
   const second = toPair(await near.sessions.refresh(first.refreshToken))
@@ -139,7 +139,7 @@ describe('a revocation elsewhere that has not arrived', () => {
     },
   )
 
-  test.each([7, '', null])('a position that is none is refused: %s', async (atLeast) => {
+  test.each([7, '', null])('an invalid position is refused: %s', async (atLeast) => {
     const { near } = createShared()
     const token = near.createAccessToken({ uid: 'ada' })
     await expect(near.verify(token, { atLeast: atLeast as string })).rejects.toThrow(TypeError)
@@ -211,7 +211,7 @@ test('a socket closes when the revocation arrives, and no other does', async () 
   expect(closed).toEqual([1, 2])
 })
 
-test('a socket whose token was revoked since its handshake closes at once', async () => {
+test('a socket whose token was revoked since its handshake closes immediately', async () => {
   const { near } = createShared({ bound: '1m' })
   await near.ready()
   const { accessToken } = await near.sessions.open({ uid: 'ada' })

@@ -11,7 +11,7 @@ import { internalsOf } from '../../packages/tokenlib/src/sessions/internals.js'
 
 const DAY = 86_400
 
-test('revoke.token ends one token and leaves the other of its log-in', async () => {
+test('revoke.token ends one token and leaves the other of its login', async () => {
   const { tokens } = createRevocable()
   const { accessToken, refreshToken } = await tokens.sessions.open({ uid: 'ada' })
   await tokens.revoke.token(await tokens.verify(accessToken))
@@ -19,7 +19,7 @@ test('revoke.token ends one token and leaves the other of its log-in', async () 
   expect(await outcomeOf(tokens.verify(refreshToken, { type: 'refresh' }))).toBe('ok')
 })
 
-test('logout ends access and refresh token together, and no other log-in', async () => {
+test('logout ends access and refresh token together, and no other login', async () => {
   const { tokens } = createRevocable()
   const [mine, other] = [
     await tokens.sessions.open({ uid: 'ada' }),
@@ -311,7 +311,7 @@ test('revoke.token of a payload whose exp is no number is for ever', async () =>
   expect(await store.lookup([{ kind: 'token', id: 'j' }])).toEqual([FOREVER])
 })
 
-test('the callback keeps working beside a store, after it', async () => {
+test('the callback keeps working next to a store, after it', async () => {
   const { tokens } = createRevocable()
   const asked: string[] = []
   const blocked = tokens.createAccessToken({ uid: 'ada' })

@@ -129,7 +129,7 @@ describe('a socket that follows its session', () => {
   })
 
   test.each<[string, (given: Awaited<ReturnType<typeof open>>) => Promise<unknown>]>([
-    ['a log-out', ({ tokens, upgrade }) => tokens.logout(upgrade.payload)],
+    ['a logout', ({ tokens, upgrade }) => tokens.logout(upgrade.payload)],
     ['the end of the session', ({ tokens, sid }) => tokens.revoke.session(sid)],
     ['the revocation of the user', ({ tokens }) => tokens.revoke.user('ada')],
     ['the revocation of everything', ({ tokens }) => tokens.revoke.all()],

@@ -202,7 +202,7 @@ test('a socket that was closed before, or that cannot be closed, does no harm', 
   vi.useRealTimers()
 })
 
-test('the same handshake is checked anew each time', async () => {
+test('the same handshake is checked again each time', async () => {
   const token = good()
   const request = new Request(`http://x/?token=${token}`)
   await tokens.sockets.authenticate(request)

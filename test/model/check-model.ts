@@ -104,7 +104,7 @@ async function check({ spin, compiler }: SpinBinaries, model: string, run: Run):
   }
 }
 
-// A counterexample is found at once, and breadth first it is a short one: compiling for speed takes longer than that.
+// A counterexample is found immediately, and breadth first it is a short one: compiling for speed takes longer than that.
 function toCompilerOptions({ checks, fails }: Run): string[] {
   const properties = checks === 'settles' ? ['-DNFAIR=3'] : ['-DSAFETY', '-DNOCLAIM']
   const isShort = checks === 'assertions' && fails !== null

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 
-// To make the keys of a test file anew for every mutant takes longer than all of its tests: an RSA key takes a second,
+// To make the keys of a test file again for every mutant takes longer than all of its tests: an RSA key takes a second,
 // a DSA key many. Here each is made once, and found again by the lines that ask for it. The folder outlives the copy
 // of the project that the mutants are tried in.
 const [ROOT = ''] = process.cwd().split('/build/mutation/')
@@ -18,7 +18,7 @@ const generate = (shared.generateNewKeyPair ??= crypto.generateKeyPairSync as Ge
 const calls = new Map<string, number>()
 
 function rememberKeyPair(type: string, options: object = {}): unknown {
-  // Whoever wants another form gets a new key.
+  // Anyone who wants another form gets a new key.
   if ('publicKeyEncoding' in options || 'privateKeyEncoding' in options) return generate(type, options)
   const caller = describeCaller() + type + JSON.stringify(options)
   // A line in a loop asks for another key each time.

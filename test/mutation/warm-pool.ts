@@ -12,7 +12,7 @@ const MOST_RUNS = 100
 
 /**
  * Threads that are used again for the next mutant: to start one and to load the sources takes several times as long
- * as the tests. Test files are loaded anew each time; sources only for a mutant that is active while they load.
+ * as the tests. Test files are loaded again each time; sources only for a mutant that is active while they load.
  */
 export const warmPool: PoolRunnerInitializer = {
   name: 'warm',

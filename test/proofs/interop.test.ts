@@ -52,7 +52,7 @@ function open(algorithm: 'ES256' | 'RS256' = 'ES256', nonceSecret?: string) {
   return { tokens, validate }
 }
 
-/** Makes the request that a client sends: for a token, or without one for a log-in. */
+/** Makes the request that a client sends: for a token, or without one for a login. */
 type Send = (token: string | null, nonce?: string) => Promise<Request>
 
 /** The clients whose proofs are tried. */

@@ -90,7 +90,7 @@ test('a token of an impersonation is refused by every session route, and ends no
     )
     expect(response?.status, `${method} ${path}`).toBe(401)
   }
-  // A log-out with a foreign token is 204, and must not end a session of the user it names.
+  // A logout with a foreign token is 204, and must not end a session of the user it names.
   await routes.handle(new Request('https://app.example/auth/logout', withLogout(token)))
   expect(await codeOf(users.verify(ada.accessToken))).toBe('passed')
 })

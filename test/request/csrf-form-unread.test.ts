@@ -40,7 +40,7 @@ test.each([
   ['without a signature', ACCESS.replace(/[^.]+$/, ''), 'TOKEN_INVALID'],
   ['that is no token', 'x', 'TOKEN_INVALID'],
   ['of the other type', REFRESH, 'ACCESS_TOKEN_REQUIRED'],
-])('the body beside a cookie %s is left alone', async (_, token, code) => {
+])('the body next to a cookie %s is left alone', async (_, token, code) => {
   const view = createView(token)
   await expect(tokens.accessTokenRequired(view)).rejects.toMatchObject({ code })
   await expect(tokens.accessTokenOptional(view)).rejects.toMatchObject({ code })

@@ -100,7 +100,7 @@ describe('JWT_CSRF_ORIGINS: a cookie token on a method that changes something', 
     await expect(tokens.accessTokenRequired(known)).resolves.toMatchObject({ sub: 'ada' })
   })
 
-  test('it is asked for beside the CSRF value, not instead of it', async () => {
+  test('it is required in addition to the CSRF value, not instead of it', async () => {
     const own = comingFrom('same-origin', APP)
     await expect(tokens.accessTokenRequired(send(own, 'POST', null))).rejects.toMatchObject({
       code: 'CSRF_MISSING',

@@ -3,7 +3,7 @@ import type { TokenConfigOptions } from '../../packages/tokenlib/src/index.js'
 import { TokenDecodeError } from '../../packages/tokenlib/src/errors.js'
 import { createManager } from '../helpers/manager.js'
 
-// The longest token, and what may stand beside it.
+// The longest token, and what may stand next to it.
 const LIMIT = 8192 + 65_536
 
 const ask = (options: TokenConfigOptions, headers: Record<string, string>, url = '/', method = 'GET') => {

@@ -63,7 +63,7 @@ describe.each([
     expect(Application.isRevoked(token)).toBe(true)
   })
 
-  test('an instance method that needs no instance works at once', async () => {
+  test('an instance method that needs no instance works immediately', async () => {
     const { tokens } = createManager()
     run(`class Application { @tokens.setCallbackTokenBlocklist isRevoked() { return true } }`, tokens)
     await expect(tokens.verify(tokens.createAccessToken({ uid: 'u' }))).rejects.toBeInstanceOf(

@@ -68,7 +68,7 @@ describe('the time a callback may take', () => {
     }
   })
 
-  test('is not measured where it answers at once', async () => {
+  test('is not measured where it answers immediately', async () => {
     const setTimer = vi.spyOn(globalThis, 'setTimeout')
     try {
       const { tokens } = createManager()
@@ -95,7 +95,7 @@ describe('registering what is no callback', () => {
     )
   })
 
-  test.each([null, undefined, 0, {}, []])('%o beside a callback is nothing', (second) => {
+  test.each([null, undefined, 0, {}, []])('%o in addition to a callback is nothing', (second) => {
     const callback = () => false
     expect(register(callback, second)).toBe(callback)
   })

@@ -65,7 +65,7 @@ describe('a signal', () => {
     expect(feed.reads()).toBe(0)
   })
 
-  test('ends the wait at once', async () => {
+  test('ends the wait immediately', async () => {
     const controller = new AbortController()
     let isOver = false
     const { scheduler } = createVirtualClock()

@@ -68,13 +68,13 @@ describe('a child of current', () => {
     expect(decide({ ...CHILD, issuedAt })).toEqual({ outcome: 'advance', place: advanced })
   })
 
-  test('moves the session on at once without a grace', () => {
+  test('moves the session on immediately without a grace', () => {
     const rules = { ...RULES, graceMs: 0 }
     expect(decide({ ...CHILD, issuedAt: NOW }, {}, rules)).toEqual({ outcome: 'advance', place: advanced })
   })
 })
 
-describe('the token of the log-in', () => {
+describe('the token of the login', () => {
   const state = { ...toFirstPlace(NOW - 100), until: NOW + 1, isRevoked: false }
 
   test.each([NOW, NOW - 99, NOW - 100])('of %d moves the session on', (issuedAt) => {
@@ -106,7 +106,7 @@ describe.each([
     expect(decide(token, { movedAt })).toEqual({ outcome })
   })
 
-  test('is a reuse at once without a grace', () => {
+  test('is a reuse immediately without a grace', () => {
     expect(decide(token, { movedAt: NOW }, { ...RULES, graceMs: 0 })).toEqual({ outcome: 'reuse' })
   })
 })

@@ -253,7 +253,7 @@ describe('what the store is told of lifetimes', () => {
     expect(await Promise.all([long, another])).toEqual(['ok', 'ok'])
   })
 
-  test('one that it does not take is told to whoever listens', async () => {
+  test('one that it does not take is told to anyone who listens', async () => {
     const { client, unavailable } = createClient(() => Promise.reject(new Error('gone')))
     client.expect(HOUR)
     await vi.advanceTimersByTimeAsync(0)
@@ -360,7 +360,7 @@ describe('what the store is told of lifetimes', () => {
     expect(await Promise.all(outcomes)).toEqual(['ok', 'ok'])
   })
 
-  test('a preparation that comes too late for its question is good for the next', async () => {
+  test('a preparation that comes too late for its question counts for the next', async () => {
     let finish: () => void = () => {}
     const { told, ask } = createClient(() => new Promise((resolve) => (finish = resolve)), HOUR)
     const outcome = ask(() => 1)

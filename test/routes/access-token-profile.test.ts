@@ -145,7 +145,7 @@ test('tokens of either typ are accepted on both sides of the change', async () =
   }
 })
 
-test('a refresh token that says at+jwt is refused, whoever has made it', async () => {
+test('a refresh token that says at+jwt is refused, no matter who has made it', async () => {
   const { tokens } = open()
   const { header, claims } = openToken(
     (await tokens.sessions.open({ uid: 'ada', client_id: 'web' })).refreshToken,

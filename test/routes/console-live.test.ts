@@ -40,7 +40,7 @@ describe('live revocations', () => {
     await live.cancel()
   })
 
-  test('whoever may not see them any more gets nothing new, however long the stream is open', async () => {
+  test('anyone who may not see them any more gets nothing new, however long the stream is open', async () => {
     let isOperator = true
     const { tokens, get } = openConsole({
       allow: () => {
@@ -149,7 +149,7 @@ describe('close', () => {
     expect(ended).toEqual(['event', 'event', 'event', 'replica'])
   })
 
-  test('while a request is being admitted ends its stream at once', async () => {
+  test('while a request is being admitted ends its stream immediately', async () => {
     let admit = (): void => undefined
     const { routes, get } = openConsole({
       allow: () => new Promise((resolve) => (admit = () => resolve('grace'))),

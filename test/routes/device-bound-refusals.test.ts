@@ -27,7 +27,7 @@ describe('a registration is refused, and the session goes on without a key,', ()
     ['with the typ of another kind of JWT', () => ({ header: { typ: 'dpop+jwt' } })],
     ['without a typ', () => ({ header: { typ: undefined } })],
     ['without a key', () => ({ header: { jwk: undefined } })],
-    ['with a key that is none', () => ({ header: { jwk: 'key' } })],
+    ['with an invalid key', () => ({ header: { jwk: 'key' } })],
     ['with a private key', () => ({ header: { jwk: { ...device.jwk, d: 'AAAA' } } })],
     ['with the key of somebody else', () => ({ header: { jwk: other.jwk } })],
     ['with a key for encryption', () => ({ header: { jwk: { ...device.jwk, use: 'enc' } } })],

@@ -256,7 +256,7 @@ describe('the description of a user', () => {
 })
 
 describe('a limit of sessions', () => {
-  test('ends the oldest, or refuses the log-in', async () => {
+  test('ends the oldest, or refuses the login', async () => {
     const ending = createRoutes(COOKIES, { maxSessions: 1 })
     const [first, second] = [ending.createBrowser(), ending.createBrowser()]
     await first.logIn()
@@ -288,8 +288,8 @@ describe('requests of other origins', () => {
   })
 })
 
-describe('a session that the cookies of a log-in belong to', () => {
-  test('is ended for a bearer log-in too, and its cookies go', async () => {
+describe('a session that the cookies of a login belong to', () => {
+  test('is ended for a bearer login too, and its cookies go', async () => {
     const { createBrowser, tokens } = createRoutes()
     const browser = createBrowser()
     await browser.logIn()
@@ -408,7 +408,7 @@ describe('the rate limiter', () => {
     },
   )
 
-  test('that fails refuses the log-in', async () => {
+  test('that fails refuses the login', async () => {
     const error = new Error('limiter down')
     const { createBrowser } = createRoutes(COOKIES, { rateLimit: { before: () => Promise.reject(error) } })
     await expect(createBrowser().logIn()).rejects.toBe(error)

@@ -149,17 +149,17 @@ test.each<[string, object]>([
   ['an issuer with a password', { issuer: 'https://a:b@id.example', server }],
   ['no issuer', { server }],
   ['an unknown member', { issuer: ISSUER, server: { ...server, token_endpiont: `${ISSUER}/token` } }],
-  ['an endpoint that is none', { issuer: ISSUER, server: { ...server, token_endpoint: '/token' } }],
+  ['an invalid endpoint', { issuer: ISSUER, server: { ...server, token_endpoint: '/token' } }],
   ['an empty list', { issuer: ISSUER, server: { ...server, scopes_supported: [] } }],
   ['no response types', { issuer: ISSUER, server: { token_endpoint: `${ISSUER}/token` } }],
   ['a resource without its name', { resource: { scopes_supported: ['a'] } }],
   ['a resource with a fragment', { resource: { resource: 'https://api.example/#a' } }],
-  ['a server that is none', { resource: { resource: 'https://api.example', authorization_servers: ['id'] } }],
+  ['an invalid server', { resource: { resource: 'https://api.example', authorization_servers: ['id'] } }],
   [
-    'a flag that is none',
+    'an invalid flag',
     { resource: { resource: 'https://api.example', dpop_bound_access_tokens_required: 1 } },
   ],
-  ['an age that is none', { maxAge: 1.5 }],
+  ['an invalid age', { maxAge: 1.5 }],
   ['no flag', { jwks: 'yes' }],
 ])('%s is refused', (_name, options) => {
   expect(() => createMetadataRoutes(withKeys, options)).toThrow(TypeError)

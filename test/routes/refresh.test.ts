@@ -241,7 +241,7 @@ describe('a refresh token that stays as it is', () => {
       fresh,
       iat: clock.seconds,
     })
-    // It is good for the next refresh, and moves the session on then.
+    // It is valid for the next refresh, and moves the session on then.
     clock.seconds += 1
     expect(await send(refreshToken as string)).toHaveProperty('refreshToken')
   })
@@ -316,7 +316,7 @@ describe('cookies of a refresh token', () => {
       'TOKEN_SIGNATURE_INVALID',
     ],
     ['is an access token', () => tokens.createAccessToken({ uid: 'ada' }), 'REFRESH_TOKEN_REQUIRED'],
-  ])('that %s stay: they may be good for another instance or application', async (_what, create, code) => {
+  ])('that %s stay: they may be valid for another instance or application', async (_what, create, code) => {
     for (const headers of [{}, { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }]) {
       const response = await refresh(create(), headers)
       expect(response.headers.getSetCookie()).toEqual([])
@@ -413,7 +413,7 @@ describe('a step-up', () => {
     expect(subs).toEqual([null, 'ada', 'ada', 'ada'])
   })
 
-  test('needs JSON like a log-in, and uses nothing up without it', async () => {
+  test('needs JSON like a login, and uses nothing up without it', async () => {
     const browser = createRoutes().createBrowser()
     await browser.logIn()
     expect(await outcome(await browser.send('POST /auth/step-up'))).toEqual([415, 'MEDIA_TYPE_UNSUPPORTED'])

@@ -95,7 +95,7 @@ describe('the user', () => {
     expect(await outcome(accessToken(OTHER, 'ada'))).toBe('ok')
   })
 
-  test('is not the session that is named beside an unknown user', async () => {
+  test('is not the session that is named next to an unknown user', async () => {
     const subject = { format: 'complex', user: EMAIL, session: { format: 'opaque', id: 'tablet' } }
     const known = createRevocation({ toSubject: () => null })
     expect((await sendRevocation(known.routes, subject)).status).toBe(404)
@@ -173,8 +173,8 @@ describe('a sender that cannot be authenticated gets a 401, and revokes nothing'
   })
 })
 
-// The body is not signed: whoever has seen a JWT could name any user.
-describe('a JWT is good for one subject', () => {
+// The body is not signed: anyone who has seen a JWT could name any user.
+describe('a JWT is valid for one subject', () => {
   const user = (sub: string) => ({ ...ADA, sub })
 
   test('which it can be repeated for, without another revocation', async () => {
@@ -239,7 +239,7 @@ describe('a JWT is good for one subject', () => {
     expect((await sendRevocation(two, ADA, jwt)).status).toBe(204)
   })
 
-  test('a store that fails in between leaves it good for the same subject', async () => {
+  test('a store that fails in between leaves it valid for the same subject', async () => {
     const memory = createMemoryStore({ clock: createClock() })
     let calls = 0
     const revoke: typeof memory.revoke = async (batch) => {

@@ -13,7 +13,7 @@ import { createProvider, LOGOUT } from './provider.js'
 
 describeWithRedis('a back-channel logout while Redis cannot be reached', (url) => {
   test.each(['without a replica', 'with a replica'])(
-    'is refused here at once, and everywhere when Redis is back: %s',
+    'is refused here immediately, and everywhere when Redis is back: %s',
     async (kind) => {
       const provider = createProvider('https://id.example')
       const namespace = `outage${randomUUID().slice(0, 8)}`

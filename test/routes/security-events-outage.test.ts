@@ -80,7 +80,7 @@ const written = async (failing: Failing): Promise<void> => {
 }
 
 describe('a logout while the store does not answer', () => {
-  test('is accepted, refused here at once, and written when the store is back', async () => {
+  test('is accepted, refused here immediately, and written when the store is back', async () => {
     const failing = createFailing()
     const { tokens, logout } = failing.start()
     const other = failing.start(failing.data).tokens

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createRoutes, outcome } from './routes.js'
 
-describe('log-in', () => {
+describe('login', () => {
   test('sets three cookies, and answers with the session', async () => {
     const { createBrowser } = createRoutes()
     const response = await createBrowser().logIn()
@@ -21,7 +21,7 @@ describe('log-in', () => {
     })
   })
 
-  test('the same through refresh, session, sessions and log-out', async () => {
+  test('the same through refresh, session, sessions and logout', async () => {
     const browser = createRoutes().createBrowser()
     await browser.logIn()
     expect((await browser.send('POST /auth/refresh')).status).toBe(200)

@@ -26,7 +26,7 @@ describe('a token that belongs to no session', () => {
     expect(await outcome(await send('DELETE /auth/sessions'))).toEqual([404, 'SESSION_NOT_FOUND'])
   })
 
-  test('is ended by a log-out, and by one everywhere', async () => {
+  test('is ended by a logout, and by one everywhere', async () => {
     for (const route of ['logout', 'logout-everywhere']) {
       const token = tokens.createAccessToken({ uid: 'solo' })
       expect((await send(`POST /auth/${route}`, token)).status).toBe(204)

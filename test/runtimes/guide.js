@@ -16,7 +16,7 @@ export const GUIDE_ARGUMENTS = {
   ],
 }
 
-/** Runs the application of a guide: log-in, refresh and log-out, and a restart that forgets nothing. */
+/** Runs the application of a guide: login, refresh and logout, and a restart that forgets nothing. */
 export function declareGuide(name, { cwd, binary }, runner) {
   runner.test('logs in, refreshes, logs out, and remembers it after a restart', async () => {
     const env = { DATABASE_PATH: `${name}.sqlite`, JWT_SECRET_KEY: SECRET, PORT: '0' }

@@ -3,7 +3,7 @@ import { strictEqual } from 'node:assert/strict'
 const METHODS = ['GET', 'HEAD', 'POST', 'OPTIONS']
 const OVERRIDES = [{}, { 'x-http-method-override': 'DELETE' }, { 'x-http-method': 'DELETE' }]
 
-/** ATK-68: a link to the log-out of an example application logs nobody out. */
+/** ATK-68: a link to the logout of an example application logs nobody out. */
 export function declareLogoutByGet(start, runner) {
   runner.test('a request that is no DELETE logs nobody out', async () => {
     const app = await start({ profile: 'message', handleErrors: true })

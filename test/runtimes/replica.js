@@ -30,7 +30,7 @@ export function declareReplica(runner) {
     }
   })
 
-  runner.test('a log-out everywhere is refused by the other replica', async () => {
+  runner.test('a logout everywhere is refused by the other replica', async () => {
     const [writer, reader] = opened.map(({ tokens }) => tokens)
     const { accessToken } = await writer.sessions.open({ uid: 'ada' })
     const payload = await reader.verify(accessToken)

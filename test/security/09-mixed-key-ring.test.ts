@@ -63,7 +63,7 @@ describeAttacks('the kid of one key with the algorithm of another (CVE-2021-4674
     expect(mix('RS256', 'HS512')).toThrow(ConfigurationError)
   })
 
-  ownAttack('a secret beside the public keys does not verify', async () => {
+  ownAttack('a secret next to the public keys does not verify', async () => {
     const tokens = create({
       JWT_ALGORITHM: 'RS256',
       JWT_SECRET_KEY: LONG_SECRET,

@@ -39,7 +39,7 @@ describeAttacks('an empty secret (CVE-2026-44351, CVE-2026-45363, CVE-2019-20933
     }
   })
 
-  ownAttack('an empty secret beside a good one, in a variable or in the text of a JWK', () => {
+  ownAttack('an empty secret next to a good one, in a variable or in the text of a JWK', () => {
     const create = (JWT_PREVIOUS_SECRET_KEY: string) =>
       new TokenManager({
         config: new TokenConfig({ JWT_SECRET_KEY: LONG_SECRET, JWT_PREVIOUS_SECRET_KEY }),

@@ -20,7 +20,7 @@ const PUBLISHED = [
   'a-valid-string-secret-that-is-at-least-512-bits-long-which-is-very-long',
 ]
 
-// The published list of wallarm/jwt-secrets, beside the project; not part of it.
+// The published list of wallarm/jwt-secrets, next to the project; not part of it.
 const LIST = new URL('../../../shared/vectors/weak-secrets/jwt.secrets.list', import.meta.url)
 
 describeAttacks('a secret that can be guessed (CVE-2025-45768, CVE-2025-45769, RFC 7518 §3.2)', () => {

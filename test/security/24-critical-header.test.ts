@@ -3,7 +3,7 @@ import { TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
 import { attack, describeAttacks, type Lab, ownAttack } from './harness/attack.js'
 import { forge, SECRET } from './harness/forge.js'
 
-/** Tokens that are signed well, and say that they must not be taken by whoever does not understand them. */
+/** Tokens that are signed well, and say that they must not be taken by anyone who does not understand them. */
 async function tryHeaders({ open }: Lab, headers: readonly object[]): Promise<void> {
   const verifier = await open({ algorithm: 'HS256', key: SECRET }, forge())
   for (const members of headers) {

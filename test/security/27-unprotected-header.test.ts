@@ -4,7 +4,7 @@ import { CLAIMS, encode, forge, SECRET, signInput } from './harness/forge.js'
 const payload = encode(CLAIMS)
 
 describeAttacks('a header that the signature does not cover (RFC 7515 §7.2.1, GHSA-jc38)', () => {
-  attack('an algorithm beside the signature, in JSON', async ({ open }) => {
+  attack('an algorithm next to the signature, in JSON', async ({ open }) => {
     const verifier = await open({ algorithm: 'HS256', key: SECRET }, forge())
     const signed = encode(signInput('HS256', SECRET, `.${payload}`))
     for (const [alg, signature] of [

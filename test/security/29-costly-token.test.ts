@@ -6,7 +6,7 @@ import { CLAIMS, encode, forge, SECRET } from './harness/forge.js'
 
 const KEY = SECRET.slice(0, 32)
 
-// What is asked for costs minutes: the time limit of the test notices whoever does it.
+// What is asked for costs minutes: the time limit of the test notices anyone who does it.
 async function refusesAll(verifier: TestedVerifier, tokens: readonly string[]): Promise<void> {
   for (const token of tokens) await verifier.refuses(token, 'TOKEN_INVALID')
 }

@@ -70,7 +70,7 @@ describeAttacks('RSA signatures with another padding (CVE-2006-4339, RFC 8017 §
     ])
     const room = 8 * (256 - start.length)
     const root = cubeRoot(((toInteger(start) + 1n) << BigInt(room)) - 1n)
-    // Whoever reads only the start of the block takes it.
+    // Anyone who reads only the start of the block takes it.
     const modulus = toInteger(Buffer.from(pair.publicKey.export({ format: 'jwk' }).n ?? '', 'base64url'))
     expect(toBytes(power(root, 3n, modulus), 256).subarray(0, start.length)).toStrictEqual(start)
     await verifier.refuses(`${INPUT}.${encode(toBytes(root, 256))}`)

@@ -129,7 +129,7 @@ const AT_CONSTRUCTION = new Set([
   'packages/tokenlib/src/tokens/secret.ts',
 ])
 
-// Runs in the page, between two readings of a cookie of its own: whoever can measure it can read the cookie.
+// Runs in the page, between two readings of a cookie of its own: anyone who can measure it can read the cookie.
 const HARMLESS = [
   // What the device itself has stored.
   'packages/client/src/stored-tokens.ts: (await read()) === sent',

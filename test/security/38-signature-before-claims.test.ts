@@ -26,7 +26,7 @@ describeAttacks('claims that are looked at before the signature (CVE-2024-51744)
       const verify = (await lab.target.open(OPTIONS)) as Verify
       const genuine = await kindOfRefusal(verify, forge({ claims }))
       const forged = await kindOfRefusal(verify, forge({ claims, key: FORGED_KEY }))
-      // Whoever catches the one and goes on, for a refresh or a grace, goes on with the other.
+      // Anyone who catches the one and goes on, for a refresh or a grace, goes on with the other.
       assertWithstood(forged !== genuine, `${lab.target.name} says ${forged} of both`)
     })
   }

@@ -63,19 +63,22 @@ describeAttacks(
       }
     })
 
-    ownAttack('what one token is given beside its lifetime leaves the configured lifetime alone', () => {
-      const options: readonly CreateTokenOptions[] = [
-        {},
-        { fresh: true },
-        { fresh: '5m' },
-        { scopes: ['read'] },
-        { audience: 'api' },
-        { headers: { hint: 'x' } },
-        { expiresIn: undefined, expiresAt: undefined } as unknown as CreateTokenOptions,
-      ]
-      for (const given of options) expect(lifetimeOf({ JWT_ACCESS_TOKEN_EXPIRES: 300 }, given)).toBe(300)
-      expect(lifetimeOf({ JWT_ACCESS_TOKEN_EXPIRES: 300 }, { expiresIn: false })).toBeNull()
-    })
+    ownAttack(
+      'what one token is given in addition to its lifetime leaves the configured lifetime alone',
+      () => {
+        const options: readonly CreateTokenOptions[] = [
+          {},
+          { fresh: true },
+          { fresh: '5m' },
+          { scopes: ['read'] },
+          { audience: 'api' },
+          { headers: { hint: 'x' } },
+          { expiresIn: undefined, expiresAt: undefined } as unknown as CreateTokenOptions,
+        ]
+        for (const given of options) expect(lifetimeOf({ JWT_ACCESS_TOKEN_EXPIRES: 300 }, given)).toBe(300)
+        expect(lifetimeOf({ JWT_ACCESS_TOKEN_EXPIRES: 300 }, { expiresIn: false })).toBeNull()
+      },
+    )
 
     ownAttack('nor does a pair lose the lifetime of one half to the options of the other', async () => {
       const tokens = createManager({ JWT_ACCESS_TOKEN_EXPIRES: 300, JWT_REFRESH_TOKEN_EXPIRES: 900 })

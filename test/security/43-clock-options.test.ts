@@ -35,7 +35,7 @@ describeAttacks('a clock that cannot be compared with (fast-jwt 640)', () => {
     },
   )
 
-  ownAttack('a leeway of anything else is an error at once', () => {
+  ownAttack('a leeway of anything else is an error immediately', () => {
     expect(new TokenConfig({ JWT_DECODE_LEEWAY: '1m' }).JWT_DECODE_LEEWAY).toBe('1m')
     for (const leeway of [Number.NaN, Number.POSITIVE_INFINITY, -1, '60', '', '1h30m', null, true, [], {}]) {
       expect(() => new TokenConfig({ JWT_DECODE_LEEWAY: leeway as number })).toThrow(

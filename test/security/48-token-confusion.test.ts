@@ -76,7 +76,7 @@ describeAttacks('one kind of token in the place of another (CVE-2026-41164, RFC 
     }
   })
 
-  ownAttack('the type of a token cannot be chosen by whoever brings its claims', () => {
+  ownAttack('the type of a token cannot be chosen by anyone who brings its claims', () => {
     const tokens = createManager()
     expect(tokens.createAccessToken({ uid: 'ada', plan: 'free' })).toEqual(expect.any(String))
     for (const name of [

@@ -45,7 +45,7 @@ describeAttacks('patterns that are slow on purpose, or remember (CVE-2026-35041,
 
   ownAttack('no pattern remembers where it was, except where a copy of it does', () => {
     const stateful = readPatterns().filter(({ flags }) => /[gy]/.test(flags))
-    // Replacements start anew each time, and `matchAll` works on a copy; `test` and `exec` go on where they were.
+    // Replacements start again each time, and `matchAll` works on a copy; `test` and `exec` go on where they were.
     expect(stateful.filter(({ isForgetful }) => !isForgetful)).toEqual([])
     expect(stateful.length).toBeGreaterThan(0)
   })

@@ -9,7 +9,7 @@ import { createRevocable, outcomeOf } from '../helpers/revocable.js'
 import { describeAttacks, ownAttack } from './harness/attack.js'
 
 describeAttacks('logging somebody out from another site (CWE-352, RFC 9110 §9.2.1)', () => {
-  ownAttack('a link to the log-out of the example application, in every framework', async () => {
+  ownAttack('a link to the logout of the example application, in every framework', async () => {
     for (const framework of FRAMEWORKS) {
       const application = createApplication(createMemoryStore())
       const options = { framework, port: 0, profile: 'message', handleErrors: true } as const
@@ -40,7 +40,7 @@ describeAttacks('logging somebody out from another site (CWE-352, RFC 9110 §9.2
   })
 
   ownAttack(
-    'a log-out by cookies, as the guide has it, without the value that only our pages know',
+    'a logout by cookies, as the guide has it, without the value that only our pages know',
     async () => {
       const { tokens } = createRevocable({ JWT_TOKEN_LOCATION: 'cookies' })
       const victim = await tokens.sessions.open({ uid: 'ada' })

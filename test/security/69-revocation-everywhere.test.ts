@@ -146,7 +146,7 @@ function namesOf(tokens: TokenManager): string[] {
 
 const GROUPS = ['sessions', 'revoke', 'keys', 'sockets', 'internals']
 
-/** How a log-in can end. */
+/** How a login can end. */
 const ENDS: Readonly<Record<string, (tokens: TokenManager, pair: TokenPair) => Promise<unknown>>> = {
   logout: async (tokens, { accessToken }) => tokens.logout(await tokens.verify(accessToken)),
   'logout, a request': (tokens, { accessToken }) => tokens.logout(withBearer(accessToken)),
@@ -226,7 +226,7 @@ const everywhere = (outcome: string): Record<string, string[]> =>
   Object.fromEntries(ALL_ENTRIES.map(([name, entries]) => [name, entries.map(() => outcome)]))
 
 describeAttacks('a revoked token on another way in (CVE-2020-10594, GHSA-339w class)', () => {
-  ownAttack('each of the ways to end a log-in, on every way in', async () => {
+  ownAttack('each of the ways to end a login, on every way in', async () => {
     await Promise.all(
       Object.entries(ENDS).map(async ([name, end]) => {
         const tokens = createTokens()

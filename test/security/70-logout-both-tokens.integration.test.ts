@@ -19,25 +19,22 @@ const GOOD = ['ok', 'ok', 'ok']
 const REVOKED = ['TOKEN_REVOKED', 'TOKEN_REVOKED', 'TOKEN_REVOKED']
 
 describeAttacks(
-  'a log-out that leaves the other token alive (CVE-2025-56643, CVE-2026-28275, CVE-2026-78357)',
+  'a logout that leaves the other token alive (CVE-2025-56643, CVE-2026-28275, CVE-2026-78357)',
   () => {
     describeStores(['memory', 'SQLite'], (kind) => {
-      ownAttack(
-        'the refresh token after a log-out by the access token, and the other way round',
-        async () => {
-          const tokens = await openManager(kind, createPlace(), createClock())
-          for (const type of ['access', 'refresh'] as const) {
-            const pair = await tokens.sessions.open({ uid: 'ada' })
-            const bystander = await tokens.sessions.open({ uid: 'ada' })
-            const token = type === 'access' ? pair.accessToken : pair.refreshToken
-            await tokens.logout(await tokens.verify(token, { type }))
-            expect(await tryPair(tokens, pair)).toEqual(REVOKED)
-            expect(await tryPair(tokens, bystander)).toEqual(GOOD)
-          }
-        },
-      )
+      ownAttack('the refresh token after a logout by the access token, and the other way round', async () => {
+        const tokens = await openManager(kind, createPlace(), createClock())
+        for (const type of ['access', 'refresh'] as const) {
+          const pair = await tokens.sessions.open({ uid: 'ada' })
+          const bystander = await tokens.sessions.open({ uid: 'ada' })
+          const token = type === 'access' ? pair.accessToken : pair.refreshToken
+          await tokens.logout(await tokens.verify(token, { type }))
+          expect(await tryPair(tokens, pair)).toEqual(REVOKED)
+          expect(await tryPair(tokens, bystander)).toEqual(GOOD)
+        }
+      })
 
-      ownAttack('the refresh token after a log-out by an access token that has expired', async () => {
+      ownAttack('the refresh token after a logout by an access token that has expired', async () => {
         const clock = createClock()
         const tokens = await openManager(kind, createPlace(), clock)
         const pair = await tokens.sessions.open({ uid: 'ada' })
@@ -66,7 +63,7 @@ describeAttacks(
         for (const pair of pairs) expect(await tryPair(tokens, pair)).toEqual(REVOKED)
       })
 
-      ownAttack('a log-out that the store does not take is no log-out, and says so', async () => {
+      ownAttack('a logout that the store does not take is no logout, and says so', async () => {
         const place = createPlace()
         const clock = createClock()
         const tokens = await openManager(kind, place, clock)
@@ -86,7 +83,7 @@ describeAttacks(
         expect(await tryPair(deaf, pair)).toEqual(REVOKED)
       })
 
-      ownAttack('a log-out by claims that name no session and no token', async () => {
+      ownAttack('a logout by claims that name no session and no token', async () => {
         const tokens = await openManager(kind, createPlace(), createClock())
         const pair = await tokens.sessions.open({ uid: 'ada' })
         for (const claims of [

@@ -9,7 +9,7 @@ import { createPlace, describeStores, openManager, STORES } from './harness/stor
 
 describeAttacks('issued and revoked in the same moment (RFC 7519 §4.1.6: iat has whole seconds)', () => {
   describeStores(STORES, (kind) => {
-    ownAttack('log-ins and revocations while the clock stands still', async () => {
+    ownAttack('logins and revocations while the clock stands still', async () => {
       const tokens = await openManager(kind, createPlace(), createClock())
       for (let round = 0; round < 3; round++) {
         for (const revoke of [() => tokens.revoke.user('ada'), () => tokens.revoke.all()]) {
@@ -76,7 +76,7 @@ describeAttacks('issued and revoked in the same moment (RFC 7519 §4.1.6: iat ha
       for (const token of forged) expect(await outcomeOf(tokens.verify(token))).toBe('TOKEN_REVOKED')
     })
 
-    ownAttack('a log-in by a machine whose clock runs ahead', async () => {
+    ownAttack('a login by a machine whose clock runs ahead', async () => {
       const place = createPlace()
       const clock = createClock()
       const tokens = await openManager(kind, place, clock, { JWT_DECODE_LEEWAY: 60 })

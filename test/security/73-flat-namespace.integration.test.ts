@@ -102,7 +102,7 @@ describeAttacks('an id that passes for the key of something else (CVE-2026-4325)
       expect(await outcomeOf(tokens.sessions.refresh(honest.refreshToken))).toBe('ok')
     })
 
-    ownAttack('log-ins of users with such names see only their own sessions', async () => {
+    ownAttack('logins of users with such names see only their own sessions', async () => {
       const tokens = await openManager(kind, createPlace(), createClock())
       const users = IDS
       await Promise.all(users.map((uid) => tokens.sessions.open({ uid }, { userAgent: uid, ip: uid })))

@@ -73,7 +73,7 @@ describeAttacks(
         clock.seconds += 600
         const [own, copy] = await Promise.all([refresh(stolen, 0), refresh(stolen, 1)])
         expect(alarms).toEqual([])
-        // They are siblings: whoever goes on leaves the other behind.
+        // They are siblings: anyone who goes on leaves the other behind.
         clock.seconds += 600
         const next = await thief.sessions.refresh(copy)
         clock.seconds += 600

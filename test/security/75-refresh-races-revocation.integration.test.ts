@@ -93,7 +93,7 @@ describeAttacks('a refresh that races the end of its session (keycloak #51312, C
   })
 
   // On servers it depends on the machine who comes first; in memory a seed decides.
-  ownAttack('random schedules of several refreshes and a log-out', async () => {
+  ownAttack('random schedules of several refreshes and a logout', async () => {
     const survivors: string[] = []
     let refreshed = 0
     for (let seed = 1; seed <= 100; seed++) {

@@ -89,7 +89,7 @@ describeAttacks('a stolen database with tokens in it (CWE-312, RFC 9700 §4.14)'
     expect(findSecrets(text, made)).toEqual([])
   })
 
-  ownAttack('whoever has the database has no token: no id in it opens a session', async () => {
+  ownAttack('anyone who has the database has no token: no id in it opens a session', async () => {
     const clock = createClock()
     const seen: unknown[] = []
     const { tokens } = createRevocable({}, { clock, store: record(createMemoryStore({ clock }), seen) })

@@ -45,7 +45,7 @@ const FAULTS: Readonly<Record<string, () => unknown>> = {
 
 type Method = keyof RevocationStore | keyof SessionStore
 
-/** A manager whose store has one method replaced, and a log-in from before that; `timeout` in milliseconds. */
+/** A manager whose store has one method replaced, and a login from before that; `timeout` in milliseconds. */
 async function createBroken(method: Method, fault: (...args: never[]) => unknown, timeout?: number) {
   const store = createMemoryStore({ clock })
   const healthy = createRevocable({}, { clock, store }).tokens
@@ -107,7 +107,7 @@ describeAttacks('a store that fails open (CWE-636, Observal #891, EcoTask #68, v
     }),
   )
 
-  ownAttack('answers to a check that are none', async () => {
+  ownAttack('invalid answers to a check', async () => {
     const { tokens, pair } = await createBroken('lookup', fill(undefined))
     expect(await outcomeOf(tokens.verify(pair.accessToken))).toBe('ok')
     const answers: readonly ((keys: readonly unknown[]) => unknown)[] = [
@@ -181,7 +181,7 @@ describeAttacks('a store that fails open (CWE-636, Observal #891, EcoTask #68, v
     }),
   )
 
-  ownAttack('answers to log-ins, refreshes and revocations that are none', async () => {
+  ownAttack('invalid answers to logins, refreshes and revocations', async () => {
     const state = { outcome: 'advanced', now: 1e12, movedAt: 1e12, expiresAt: 2e12 }
     const answers: Readonly<Record<string, readonly unknown[]>> = {
       rotate: [

@@ -92,7 +92,7 @@ describeAttacks('an empty memory in place of a lost store (CWE-636, OpenTranscri
     for (const attempt of attempts) expect(await outcomeOf(attempt())).toBe(UNAVAILABLE)
     expect(told).toBe(0)
     setCut(false)
-    // Both say the same, so that whoever called knows what he has to repeat.
+    // Both say the same, so that the caller knows what it has to repeat.
     for (const manager of [tokens, elsewhere]) expect(await outcomeOf(manager.verify(accessToken))).toBe('ok')
     await attempts[0]?.()
     for (const manager of [tokens, elsewhere]) {

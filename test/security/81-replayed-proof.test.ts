@@ -94,7 +94,7 @@ describeAttacks('a proof that is used twice (RFC 9449 §11.1)', () => {
   })
 
   ownAttack(
-    'one proof at every door: routes, log-in, refresh, sockets, and tokens by themselves',
+    'one proof at every door: routes, login, refresh, sockets, and tokens by themselves',
     async () => {
       const { tokens, prove, refreshToken, accessToken, createRequest, client } = await openBound()
       const doors = [

@@ -19,7 +19,7 @@ describe('where somebody has replaced the global Promise', () => {
 
   test.each<[string, string, () => boolean | Promise<boolean>]>([
     ['a callback that answers later', 'TOKEN_REVOKED', async () => true],
-    ['a callback that answers at once', 'TOKEN_REVOKED', () => true],
+    ['a callback that answers immediately', 'TOKEN_REVOKED', () => true],
     [
       'a callback that fails',
       'REVOCATION_UNAVAILABLE',

@@ -109,7 +109,7 @@ describeAttacks('a token of one issuer that passes for one of another (RFC 9700 
     ]
     const { tokens } = createReceiver(issuers)
     expect((await tokens.verify(two.sign())).sub).toBe('b:ada')
-    // A may do so: whoever has the key speaks for A then, and for nobody else.
+    // A may do so: anyone who has the key speaks for A then, and for nobody else.
     const asA = signedBy(two, A.claims(), { kid: 'of-a' })
     expect(await tokens.verify(asA)).toMatchObject({ iss: A.issuer, sub: 'a:ada' })
     await refuse(tokens, signedBy(two, A.claims()))
@@ -185,7 +185,7 @@ describeAttacks('a token of one issuer that passes for one of another (RFC 9700 
     for (const iss of [B.issuer, US]) {
       await refuse(tokens, A.forge({ claims: twice(A.issuer, iss) }))
     }
-    // Whoever reads the last one and whoever verifies agree: these are claims that A has signed.
+    // Anyone who reads the last one and anyone who verifies agree: these are claims that A has signed.
     const { iss, sub } = await tokens.verify(A.forge({ claims: twice(B.issuer, A.issuer) }))
     expect([iss, sub]).toEqual([A.issuer, 'a:ada'])
   })

@@ -123,7 +123,7 @@ describeAttacks('a revoked token of an issuer in its other spelling (SEC 1 §4.1
     }
   })
 
-  ownAttack('a log-out with one spelling ends the other, also without ids', async () => {
+  ownAttack('a logout with one spelling ends the other, also without ids', async () => {
     for (const foreign of FOREIGN) {
       const tokens = open()
       const low = foreign.sign({ jti: undefined })
@@ -134,7 +134,7 @@ describeAttacks('a revoked token of an issuer in its other spelling (SEC 1 §4.1
     }
   })
 
-  ownAttack('our own tokens have one spelling, also beside those of issuers', async () => {
+  ownAttack('our own tokens have one spelling, also next to those of issuers', async () => {
     for (const { algorithm, privateKey } of FOREIGN) {
       const { tokens } = createReceiver(ISSUERS, {
         config: { JWT_ALGORITHM: algorithm, JWT_SECRET_KEY: null, JWT_PRIVATE_KEY: privateKey },

@@ -179,7 +179,7 @@ describeAttacks('a proof that was made for another request (RFC 9449 §4.3 steps
     expect(await call(prove(), { url: evil })).toBe('ok')
   })
 
-  ownAttack('an application beside this one on the host, where a proxy strips the prefix', async () => {
+  ownAttack('an application next to this one on the host, where a proxy strips the prefix', async () => {
     const { prove, callNode } = await openBound({
       dpop: { publicUrl: [`${PUBLIC_URL}/v1/`, 'https://www.example/api'] },
     })

@@ -15,7 +15,7 @@ import {
 } from './harness/prover.js'
 import { pad, toDigestInfo } from './harness/rsa-padding.js'
 
-/** A log-in and a request with a bound token, both of which a forged proof must not pass. */
+/** A login and a request with a bound token, both of which a forged proof must not pass. */
 async function openDoors(client: Prover = createProver()) {
   const bound = await openBound({ client })
   const logIn = (forgery: ProofForgery): Promise<string> => {

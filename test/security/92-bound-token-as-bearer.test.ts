@@ -132,7 +132,7 @@ describeAttacks('a bound token without its proof (RFC 9449 §7.1 and §7.2, RFC 
 })
 
 describeAttacks('a confirmation that nobody can check (RFC 7800 §3.1)', () => {
-  ownAttack('two members, unknown ones, none, and thumbprints that are none', async () => {
+  ownAttack('two members, unknown ones, none, and invalid thumbprints', async () => {
     const { client, call } = await openBound()
     const { jkt } = client
     const honest = withCnf({ jkt })
@@ -224,7 +224,7 @@ describeAttacks('an unbound token where a bound one is needed (RFC 9449 §7.1)',
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('ok')
     expect(await call(client.prove({ token }), { token })).toBe('PROOF_INVALID')
     expect(await call(null, { token })).toBe('PROOF_INVALID')
-    // A proof beside a bearer token proves nothing, and is not looked at.
+    // A proof next to a bearer token proves nothing, and is not looked at.
     expect(await call('nonsense', { token, scheme: 'Bearer' })).toBe('ok')
   })
 

@@ -76,7 +76,7 @@ describeAttacks('a stolen refresh token that is bound to a key (RFC 9449 §5, RF
   })
 
   ownAttack(
-    'a refresh token that was used before still ends its session, for whoever has the key alone',
+    'a refresh token that was used before still ends its session, for anyone who has the key alone',
     async () => {
       const { tokens, client, clock, refreshToken, createRequest } = await openBound({
         config: { JWT_REFRESH_GRACE: 0 },

@@ -19,7 +19,7 @@ function createWith(sessions: Partial<Sessions>) {
   return { tokens, store, unavailable }
 }
 
-describe('an answer that is none is told with the operation and what is wrong with it', () => {
+describe('an invalid answer is reported with the operation and what is wrong with it', () => {
   test.each([undefined, null, {}, { sid: '' }, { sid: 7, startedAt: 1 }, { sid: 's' }])(
     'open: %j',
     async (answer) => {
@@ -72,7 +72,7 @@ describe('an answer that is none is told with the operation and what is wrong wi
   })
 
   test.each([undefined, null, {}, { ip: 1, userAgent: null }, { ip: '192.0.2.1' }])(
-    'a reuse is reported without a client that is none: %j',
+    'a reuse is reported without an invalid client: %j',
     async (client) => {
       const answer = { outcome: 'reused', generation: 1, client } as never
       const { tokens } = createWith({ rotate: async () => answer, present: async () => answer })
@@ -230,7 +230,7 @@ describe('a mistake in a call is told by name', () => {
       'The token belongs to no session',
     ],
     [
-      'the session of a log-out',
+      'the session of a logout',
       () => tokens.logout({ sub: 'ada', sid: '' }),
       'A session id must be a non-empty string',
     ],
@@ -297,7 +297,7 @@ test.each([
   ['no session id', { gen: 0 }],
   ['no generation', { sid: 'abc' }],
 ])(
-  'a genuine refresh token with %s belongs to no session, and is good for all but a refresh',
+  'a genuine refresh token with %s belongs to no session, and is valid for all but a refresh',
   async (_what, part) => {
     const { tokens } = createRevocable()
     const claims = { sub: 'ada', type: 'refresh', jti: 'x', iat: NOW, exp: NOW + 60, ...part }

@@ -26,7 +26,7 @@ async function logIn(uid = 'ada') {
 }
 
 describe('loggedIn', () => {
-  test('has the user, the session and where the log-in came from', async () => {
+  test('has the user, the session and where the login came from', async () => {
     for (const { tokens } of [createRevocable(), createManager()]) {
       const heard = listen(tokens, 'loggedIn')
       const pair = await tokens.sessions.open({ uid: 'ada' }, { ip: '192.0.2.1', userAgent: 'Test/1' })

@@ -129,7 +129,7 @@ describe('pages', () => {
     expect(found).toEqual(ids)
   })
 
-  test('a page goes on after a session that was ended meanwhile', async () => {
+  test('a page goes on after a session that has ended since', async () => {
     const { tokens, ids } = await logIn(4)
     const [first] = await tokens.sessions.list('ada', { limit: 1 })
     await tokens.revoke.session(first?.id as string)

@@ -117,14 +117,14 @@ describe('whatever token of the session is there ends it', () => {
     expect(await isOver()).toBe(true)
   })
 
-  test('a bad access cookie beside a good refresh cookie', async () => {
+  test('a bad access cookie next to a good refresh cookie', async () => {
     const { tokens, post, csrf, refresh, isOver } = await logIn()
     await tokens.logout(post({ access_token_cookie: 'not-a-token', ...refresh }, csrf))
     expect(await isOver()).toBe(true)
   })
 })
 
-describe('what stands beside the token does not hide it', () => {
+describe('what stands next to the token does not hide it', () => {
   const cookieHeader = (cookies: Record<string, string>) =>
     Object.entries(cookies)
       .map(([name, value]) => `${name}=${value}`)
@@ -186,7 +186,7 @@ describe('what stands beside the token does not hide it', () => {
   })
 })
 
-describe('a log-out that has nothing left to do resolves, so that the cookies can be deleted', () => {
+describe('a logout that has nothing left to do resolves, so that the cookies can be deleted', () => {
   test('again, after the session is over', async () => {
     const { tokens, post, csrf, access } = await logIn()
     await tokens.logout(post(access, csrf))
@@ -334,7 +334,7 @@ describe('nobody else can log a user out', () => {
   })
 })
 
-test('a body that cannot be read is not a log-out', async () => {
+test('a body that cannot be read is not a logout', async () => {
   const { tokens } = await logIn({ JWT_TOKEN_LOCATION: ['json'] })
   const view = {
     method: 'POST',
@@ -368,7 +368,7 @@ describe('a token of an issuer', () => {
   })
 })
 
-test('a store that is gone is not a log-out', async () => {
+test('a store that is gone is not a logout', async () => {
   const { tokens, store, post, csrf, access, loggedOut } = await logIn()
   await store.close()
   expect(await outcomeOf(tokens.logout(post(access, csrf)))).toBe('REVOCATION_UNAVAILABLE')

@@ -86,7 +86,7 @@ describe.each(Object.keys(STORES))('a user with thousands of sessions: %s', (kin
     tokens.on('revoked', ({ id }) => void revoked.push(id))
     const turns = await countTurns(async () => {
       const ending = tokens.sessions.endOthers(payload)
-      // A log-in in the meantime is not one of those that were there.
+      // A later login is not one of those that were there.
       await nextTurn()
       late = (await tokens.sessions.open({ uid: 'ada' })).accessToken
       expect(await ending).toBe(SESSIONS)

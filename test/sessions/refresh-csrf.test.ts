@@ -27,7 +27,7 @@ describe('the CSRF value of a session', () => {
     }
   })
 
-  test('a value read at any time is good for every token of the session', async () => {
+  test('a value read at any time is valid for every token of the session', async () => {
     const { tokens, clock } = createRevocable(COOKIES)
     const pairs = [await tokens.sessions.open({ uid: 'ada' })]
     for (let at = 0; at < 3; at++) {

@@ -110,7 +110,7 @@ describe('a forged or foreign parent', () => {
     ['sat', null],
     ['gen', -1],
     ['gen', 1.5],
-  ])('one that is no claim of its kind is no token, whoever signed it: %s %j', async (name, value) => {
+  ])('one that is no claim of its kind is no token, no matter who signed it: %s %j', async (name, value) => {
     const { tokens, ada, ended } = await open()
     const token = signClaims({ ...claimsOf(ada.refreshToken), [name]: value })
     for (const [, present] of WAYS_IN) expect(await outcomeOf(present(tokens, token))).toBe('TOKEN_INVALID')

@@ -65,7 +65,7 @@ describe('a refresh token is used up when its successor is used', () => {
     expect(await outcomeOf(tokens.verify(next.accessToken))).toBe('TOKEN_REVOKED')
   })
 
-  test('an older one is a reuse at once', async () => {
+  test('an older one is a reuse immediately', async () => {
     const revocable = createRevocable()
     const { refreshToken: first } = await revocable.tokens.sessions.open({ uid: 'ada' })
     const second = await advance(revocable, first)

@@ -40,7 +40,7 @@ function create(options: TokenConfigOptions = {}, store?: (memory: RevocationSto
 const sidOf = ({ accessToken }: TokenPair): unknown => openToken(accessToken).claims['sid']
 
 describe('endOldest', () => {
-  test('a log-in that is one too many ends the oldest session', async () => {
+  test('a login that is one too many ends the oldest session', async () => {
     const { tokens, logIn, countSessions, revoked } = create()
     const first = await logIn({ maxSessions: 2 })
     const second = await logIn({ maxSessions: 2 })
@@ -72,7 +72,7 @@ describe('endOldest', () => {
     expect(revoked.map(({ id }) => id)).toEqual(pairs.slice(0, 248).map(sidOf))
   })
 
-  test('the limit of the log-in decides, whatever others were opened with', async () => {
+  test('the limit of the login decides, whatever others were opened with', async () => {
     const { logIn, countSessions } = create()
     for (let count = 0; count < 3; count++) await logIn({ maxSessions: 3 })
     await logIn({ maxSessions: 10 })
@@ -108,7 +108,7 @@ describe('endOldest', () => {
 describe('refuse', () => {
   const limit = { maxSessions: 2, whenFull: 'refuse' } as const
 
-  test('a log-in that is one too many is refused, and nothing else changes', async () => {
+  test('a login that is one too many is refused, and nothing else changes', async () => {
     const { tokens, logIn, countSessions, revoked, rejected } = create()
     const opened = [await logIn(limit), await logIn(limit)]
     const loggedIn = vi.fn()
@@ -132,7 +132,7 @@ describe('refuse', () => {
     ])
   })
 
-  test('a log-out makes room', async () => {
+  test('a logout makes room', async () => {
     const { tokens, logIn } = create()
     const first = await logIn(limit)
     await logIn(limit)
@@ -228,7 +228,7 @@ describe('a limit that cannot be enforced is not ignored', () => {
   })
 })
 
-test('what a log-in has ended is told, even if the answer comes too late for it', async () => {
+test('what a login has ended is told, even if the answer comes too late for it', async () => {
   let answerLate: () => void = () => undefined
   const late = new Promise<void>((resolve) => (answerLate = resolve))
   const { logIn, revoked } = create({ JWT_REVOCATION_TIMEOUT: '20ms' }, (memory) => {

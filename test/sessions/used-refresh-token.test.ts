@@ -136,39 +136,40 @@ test('a socket that was opened with a refresh token outlives the rotation of tha
   expect([closed, reuses]).toEqual([[], []])
 })
 
-describe.each(['a store that answers at once', 'a store that answers later', 'a callback beside the store'])(
-  'a request that refreshes, with %s',
-  (kind) => {
-    async function create() {
-      const made = await rotate(2)
-      const { store } = made
-      const later: RevocationStore = { ...store, lookup: async (keys) => store.lookup(keys) }
-      const { tokens } = createRevocable(
-        { JWT_REFRESH_GRACE: 0 },
-        { clock: made.clock, store: kind === 'a store that answers later' ? later : store },
-      )
-      if (kind === 'a callback beside the store') tokens.setTokenBlocklist(() => false)
-      return { ...made, tokens }
-    }
+describe.each([
+  'a store that answers immediately',
+  'a store that answers later',
+  'a callback next to the store',
+])('a request that refreshes, with %s', (kind) => {
+  async function create() {
+    const made = await rotate(2)
+    const { store } = made
+    const later: RevocationStore = { ...store, lookup: async (keys) => store.lookup(keys) }
+    const { tokens } = createRevocable(
+      { JWT_REFRESH_GRACE: 0 },
+      { clock: made.clock, store: kind === 'a store that answers later' ? later : store },
+    )
+    if (kind === 'a callback next to the store') tokens.setTokenBlocklist(() => false)
+    return { ...made, tokens }
+  }
 
-    test('and is refused, is refused by its other dependencies too', async () => {
-      const { tokens, first } = await create()
-      const request = withBearer(first.refreshToken)
-      expect(await outcomeOf(tokens.sessions.refresh(request))).toBe('REFRESH_TOKEN_REUSED')
-      expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
-      expect(await outcomeOf(tokens.tokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
-    })
+  test('and is refused, is refused by its other dependencies too', async () => {
+    const { tokens, first } = await create()
+    const request = withBearer(first.refreshToken)
+    expect(await outcomeOf(tokens.sessions.refresh(request))).toBe('REFRESH_TOKEN_REUSED')
+    expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
+    expect(await outcomeOf(tokens.tokenRequired(request))).toBe('REFRESH_TOKEN_REUSED')
+  })
 
-    test('does not take its own refresh for a reuse', async () => {
-      const { tokens, last } = await create()
-      const request = withBearer(last.refreshToken)
-      const next = toPair(await tokens.sessions.refresh(request))
-      await tokens.sessions.refresh(next.refreshToken)
-      expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('ok')
-      expect(await outcomeOf(tokens.verify(next.accessToken))).toBe('ok')
-      expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(last.refreshToken)))).toBe(
-        'REFRESH_TOKEN_REUSED',
-      )
-    })
-  },
-)
+  test('does not take its own refresh for a reuse', async () => {
+    const { tokens, last } = await create()
+    const request = withBearer(last.refreshToken)
+    const next = toPair(await tokens.sessions.refresh(request))
+    await tokens.sessions.refresh(next.refreshToken)
+    expect(await outcomeOf(tokens.refreshTokenRequired(request))).toBe('ok')
+    expect(await outcomeOf(tokens.verify(next.accessToken))).toBe('ok')
+    expect(await outcomeOf(tokens.refreshTokenRequired(withBearer(last.refreshToken)))).toBe(
+      'REFRESH_TOKEN_REUSED',
+    )
+  })
+})

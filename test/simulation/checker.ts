@@ -161,7 +161,7 @@ export function createChecker(options: CheckerOptions): Checker {
     return session?.isStolen === true && mayHaveSentDead(session)
   }
 
-  // Whoever sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one. A token
+  // Anyone who sends a dead token ends the session, also if the answer is lost. An owner who is alone never has one. A token
   // may be dead once another has arrived, unless it comes from that one.
   const mayHaveSentDead = ({ sent, parents }: Session): boolean => {
     const comesFrom = (jti: string, other: string): boolean => {
@@ -454,7 +454,7 @@ export function createChecker(options: CheckerOptions): Checker {
     if (event.entries > most)
       report('no growth', event, `${event.entries} entries, ${most} revocations are alive`)
     if (event.isAtRest) checkRest(event)
-    // What has waited for a process that stood still arrives at once.
+    // What has waited for a process that stood still arrives immediately.
     if (event.timers > MAX_TIMERS && !isDisturbed(event))
       report('no growth', event, `${event.timers} timers are waiting`)
   }

@@ -40,7 +40,7 @@ export interface Faults {
 
 // What the last readings of clocks may add.
 export const TOLERANCE_MS = 5
-// How long processes take to find and repair a loss, beside the bound: a random delay of up to 5/8 of it, and messages.
+// How long processes take to find and repair a loss, in addition to the bound: a random delay of up to 5/8 of it, and messages.
 const RESTORE_BOUNDS = 3
 const RESTORE_MS = 2000
 // Production: synchronise the clocks of all machines to within a second.
@@ -56,7 +56,7 @@ export function createFaults({ boundMs, graceMs, drift }: CheckerOptions): Fault
     for (const loss of losses) {
       if (revocation.t1 < loss.lostAfter || revocation.t0 > loss.t0 || at < loss.t0) continue
       if (loss.writers?.includes(revocation.application) === false) continue
-      // Whoever revoked it knows it, and writes it again once it can.
+      // Anyone who revoked it knows it, and writes it again once it can.
       const ended = faults.some(
         ({ kind, applications, t0 }) =>
           kind === 'crash' && applications?.includes(revocation.application) && t0 >= revocation.t1,

@@ -3,7 +3,7 @@ import type { World } from './world.js'
 
 const MAX_CHECKS = 2000
 
-/** Heals everything; then every revocation must be known everywhere, and to processes that start anew. */
+/** Heals everything; then every revocation must be known everywhere, and to processes that start again. */
 export async function judge(
   { timeline, hosts, settings, store, cluster }: World,
   revoked: readonly Held[],

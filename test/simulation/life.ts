@@ -23,7 +23,7 @@ export interface Life {
   readonly browsers: readonly Browser[]
 }
 
-/** What people and operators find, beside the world itself. */
+/** What people and operators find, in addition to the world itself. */
 export interface LifeOptions {
   readonly keys: KeyRing
   readonly provider: IdentityProvider
@@ -61,7 +61,7 @@ export function startLife(world: World, { keys, provider, conditions, recorder }
     return person?.tokens == null ? null : { person, tokens: person.tokens }
   }
 
-  // Every process follows the feed, whoever uses it: more people would make a world slower, and no promise harder to keep.
+  // Every process follows the feed, no matter who uses it: more people would make a world slower, and no promise harder to keep.
   const population = Math.min(40, Math.max(12, 2 * hosts.length))
   for (let number = 0; number < population; number++) {
     const person = createPerson(`user-${number % Math.ceil(population * 0.7)}`, 'owner', surroundings)

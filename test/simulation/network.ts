@@ -38,7 +38,7 @@ export interface Link {
 export interface Peer {
   /** Whether it is there at all; a connection to one that is not is refused. */
   readonly isUp: () => boolean
-  /** How long it takes before it begins, beside its work; `null` if it hangs. */
+  /** How long it takes before it begins, in addition to its work; `null` if it hangs. */
   readonly readSlownessMs: () => number | null
 }
 

@@ -11,7 +11,7 @@ export interface Person {
   readonly tokens: Tokens | null
   /** Calls a guarded route somewhere, in one of the tabs; logs in first if there is no session. */
   call(): Promise<void>
-  /** Was signed out elsewhere, and logs in again at once. */
+  /** Was signed out elsewhere, and logs in again immediately. */
   logInAgain(): Promise<void>
 }
 

@@ -10,7 +10,7 @@ export type Promised =
   | 'everywhere'
   /** A process that has refused a token as revoked never accepts it later. */
   | 'final'
-  /** At the end, every acknowledged revocation is known everywhere, also to processes that are started anew. */
+  /** At the end, every acknowledged revocation is known everywhere, also to processes that are restarted. */
   | 'durable'
   /** A token is refused as revoked only if it was revoked. */
   | 'no wrong rejection'

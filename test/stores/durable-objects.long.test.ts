@@ -78,7 +78,7 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
     equal(await codeOf('check', accessToken), 'TOKEN_REVOKED')
   })
 
-  test('a log-out in one isolate is known in the next one, both ways', async () => {
+  test('a logout in one isolate is known in the next one, both ways', async () => {
     const other = { 'x-other': '1' }
     for (const [here, there] of [
       [{}, other],
@@ -176,7 +176,7 @@ describeWithOwnServer('workerd', 'Durable Objects', () => {
     equal(await codeOf('prepare', binding), 'CONFIGURATION_INVALID')
   })
 
-  test('a request that the application passes on is not a call, whoever has made it', async () => {
+  test('a request that the application passes on is not a call, no matter who has made it', async () => {
     const { accessToken } = await run<Pair>('login', 'passed-on')
     // A client chooses its host, but no `cf`.
     const status = await new Promise((resolve, reject) => {

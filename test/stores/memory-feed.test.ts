@@ -89,7 +89,7 @@ test('a reader that is too far behind is told so, and then has everything from t
   expect((await read(store, null)).seen).toEqual(all)
 })
 
-test('a position in the midst of a full read is good for as long as the changes since are remembered', async () => {
+test('a position in the middle of a full read is valid for as long as the changes since are remembered', async () => {
   const clock = createClock()
   const store = createMemoryStore({ clock })
   await store.revoke(tokens(3000, clock() + HOUR))

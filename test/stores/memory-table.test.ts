@@ -187,7 +187,7 @@ describe('pruning', () => {
     expect((await readAll(store)).length).toBe(new Set([...kept, ...written]).size)
   })
 
-  test('ends quietly when the store is closed in the midst of it', async () => {
+  test('ends quietly when the store is closed in the middle of it', async () => {
     const { store, clock, pace } = await fill(20_000)
     clock.seconds += 3600
     pace.stepMs = 0.02

@@ -125,7 +125,7 @@ describeWithMysql('a MySQL store whose data is lost', (url) => {
     expect(rows[0]?.['ends_at']).toBeGreaterThanOrEqual(before + HOUR)
   })
 
-  test('is mended by many processes and calls at once', async () => {
+  test('is repaired by many processes and calls at the same time', async () => {
     const stores = await Promise.all(Array.from({ length: 5 }, open))
     const before = await time()
     await empty(TABLES)

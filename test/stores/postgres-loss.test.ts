@@ -128,7 +128,7 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
     }
   })
 
-  test('is mended by many processes and calls at once', async () => {
+  test('is repaired by many processes and calls at the same time', async () => {
     const stores = await Promise.all(Array.from({ length: 5 }, open))
     const before = await time()
     await pool.query(`truncate ${prefix}heads, ${prefix}revocations, ${prefix}sessions`)
@@ -203,7 +203,7 @@ describeWithPostgres('a PostgreSQL store whose data is lost', (url) => {
     await expect(store.sessions!.rotate('x', firstToken('x'), RULES)).rejects.toThrow('does not exist')
   })
 
-  // What a server that stops at once may send: the row of an answer that it never completes.
+  // What a server that stops immediately may send: the row of an answer that it never completes.
   test('does not take an answer that was cut after its row for a loss', async () => {
     let isCutting = false
     const { port, hostname } = new URL(url)

@@ -166,7 +166,7 @@ describeWithPostgres('the tables of the PostgreSQL store', (url) => {
     { schema: 'a.b' },
     { schema: '' },
     { schema: "a'b" },
-  ])('have names that are refused at once when they are none: %o', (place) => {
+  ])('have names that are refused immediately when they are none: %o', (place) => {
     expect(() => createPostgresStore(pool, place)).toThrow(expect.objectContaining(WRONG))
     expect(() => migrationSql(place)).toThrow(expect.objectContaining(WRONG))
   })

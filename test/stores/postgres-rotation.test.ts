@@ -205,7 +205,7 @@ describeWithPostgres('a rotation in PostgreSQL', (url) => {
     })
   })
 
-  test('moves on what only noted a use in the meantime', async () => {
+  test('moves on what has only noted a use since', async () => {
     const sid = await openSession()
     const first = firstToken(sid)
     now += GRACE
@@ -221,7 +221,7 @@ describeWithPostgres('a rotation in PostgreSQL', (url) => {
     expect(await find(sid)).toMatchObject({ current: child.id, previous: first.id, generation: 2 })
   })
 
-  test('notes no use of a token whose child has moved the session on in the meantime', async () => {
+  test('notes no use of a token whose child has moved the session on since', async () => {
     const sid = await openSession()
     const first = firstToken(sid)
     await rotate(sid, first)

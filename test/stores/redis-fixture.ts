@@ -17,7 +17,7 @@ export const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 export const ALL = { kind: 'all' as const, id: '' }
 /** The revocation of a token, for ever. */
 export const token = (id: string): Revocation => ({ kind: 'token', id, notBefore: FOREVER, until: FOREVER })
-/** A log-in that never ends. */
+/** A login that never ends. */
 export const session = (user = 'ada') => ({
   user,
   nonce: createNonce(systemRandom),

@@ -208,7 +208,7 @@ describeWithRedis('What a Redis store keeps, and for how long', (url) => {
     expect((await store.feed(null, { waitMs: 0 })).entries.length).toBe(100)
   })
 
-  test('the list of a user does not grow with log-ins that have ended', async () => {
+  test('the list of a user does not grow with logins that have ended', async () => {
     const { store, key, now } = await open()
     for (let at = 0; at < 100; at++) {
       const { sid } = (await store.sessions?.open(sessionUntil(now + HOUR))) ?? { sid: '' }

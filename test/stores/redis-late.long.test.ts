@@ -124,7 +124,7 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await client.pttl(`{tokenlib:tokenlib}:r:s:${sid}`)).toBeGreaterThan(HOUR / 2)
   })
 
-  test('are told from log-ins that come during the walk', async () => {
+  test('are told from logins that come during the walk', async () => {
     const { client } = await start()
     const opened = await open(client)
     const { store, onSweep } = opened
@@ -136,7 +136,7 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(later.length).toBeGreaterThan(1)
     expect(await countRevoked(opened, later)).toBe(0)
     for (const sid of later) expect(await rotate(store, sid)).toBe('advanced')
-    // Those log-ins started later than the watermark, so the next one reaches them.
+    // Those logins started later than the watermark, so the next one reaches them.
     await store.revoke([EVERYTHING])
     for (const sid of later) expect(await rotate(store, sid)).toBe('ended')
   })
@@ -158,7 +158,7 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await countSweeps(() => store.revoke([EVERYTHING]))).toBe(0)
   })
 
-  test('are revoked by one walk, however often it is repeated meanwhile', async () => {
+  test('are revoked by one walk, however often it is repeated', async () => {
     const { client } = await start()
     const [opened, other] = [await open(client), await open(client)]
     const { store, setAhead, onSweep, countSweeps } = opened
@@ -166,7 +166,7 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     const repeats: Promise<unknown>[] = []
     const later: string[] = []
     onSweep(async () => {
-      // A repeat in the same millisecond as a log-in does not reach it, and begins a walk of its own.
+      // A repeat in the same millisecond as a login does not reach it, and begins a walk of its own.
       setAhead(repeats.length + 1)
       repeats.push(store.revoke([EVERYTHING]))
       later.push((await store.sessions.open(session('grace'))).sid)
@@ -182,7 +182,7 @@ describeWithOwnServer('redis', 'Sessions that a Redis store opened by a clock th
     expect(await other.countSweeps(() => other.store.revoke([EVERYTHING]))).toBe(0)
   })
 
-  test('are revoked by another walk, when more of them were opened meanwhile', async () => {
+  test('are revoked by another walk, when more of them were opened since then', async () => {
     const { client } = await start()
     const opened = await open(client)
     const { store, onSweep, countSweeps } = opened

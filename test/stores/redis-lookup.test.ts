@@ -49,7 +49,7 @@ describeWithOwnServer('redis', 'Lookups of a Redis store', () => {
   test('refuse when the server answers with something else than the script', async () => {
     const { client, store } = await open()
     await store.revoke([token('t1')])
-    // Whoever shares the connection has begun a transaction on it: every command is answered with QUEUED.
+    // Anyone who shares the connection has begun a transaction on it: every command is answered with QUEUED.
     await client.multi({ pipeline: false })
     await expect(store.lookup([tokenKey('t1')])).rejects.toThrow()
     await client.discard()

@@ -6,7 +6,7 @@ import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.
 import { ALL, HOUR, LIST, prepared, RULES, session, start, token } from './redis-fixture.js'
 
 describeWithOwnServer('redis', 'What a Redis store does about lost data', () => {
-  test('after FLUSHALL every process revokes what was before, and log-ins go on', async () => {
+  test('after FLUSHALL every process revokes what was before, and logins go on', async () => {
     const { client } = await start()
     const [one, two] = [await prepared(client), await prepared(client)]
     const { position } = await one.revoke([token('a')])

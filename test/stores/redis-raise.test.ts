@@ -110,7 +110,7 @@ describeWithRedis('A longer lifetime in a Redis store', (url) => {
     expect(new Set(entries.map(({ until }) => until - now))).toEqual(new Set([9 * HOUR]))
   })
 
-  test('a watermark that is raised meanwhile is as long as its own moment asks for', async () => {
+  test('a watermark that is raised at the same time is as long as its own moment asks for', async () => {
     const { open, key } = create()
     const store = await open(HOUR)
     const { now } = await store.revoke(users(1500).map((entry) => ({ ...entry, notBefore: FOREVER })))

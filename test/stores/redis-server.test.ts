@@ -63,7 +63,7 @@ describeWithOwnServer('redis', 'What a Redis store asks of its server', () => {
     expect(await refusalOf(connect(replica.url), { allowVolatile: true })).toMatch(/primary/)
   })
 
-  test('a server that was mended is asked again, and one that was good is not', async () => {
+  test('a server that was fixed is asked again, and one that was good is not', async () => {
     const client = connect((await start({ appendonly: 'no' })).url)
     const store = createRedisStore(client)
     await expect(store.prepare(NEEDS)).rejects.toThrow(ConfigurationError)

@@ -333,7 +333,7 @@ describe('a store that can be watched', () => {
     expect(faulty.feeds).toBe(feeds)
   })
 
-  test('is read at once, but not twice within 15 ms while entries arrive', async () => {
+  test('is read immediately, but not twice within 15 ms while entries arrive', async () => {
     const { clock, inner, faulty, open, entry, store, watch } = createWatched()
     const replica = await open({ bound: '1m' }, store)
     await clock.advance('100ms')

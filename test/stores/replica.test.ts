@@ -74,7 +74,7 @@ async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
 }
 
 describe('while it is fresh', () => {
-  test('it answers from memory, and at once', async () => {
+  test('it answers from memory, synchronously', async () => {
     const faulty = createFaulty()
     await faulty.store.revoke([entry('a')])
     const replica = await open(faulty.store)
@@ -92,7 +92,7 @@ describe('while it is fresh', () => {
     expect(await replica.lookup(key('a'))).toEqual([FOREVER])
   })
 
-  test('a store that calls its watchers is read at once', async () => {
+  test('a store that calls its watchers is read immediately', async () => {
     const shared = createMemoryStore({ clock })
     const replica = await open(shared, { bound: '1m' })
     await shared.revoke([entry('a')])
@@ -280,7 +280,7 @@ describe('when it is stale', () => {
 })
 
 describe('own revocations', () => {
-  test('are refused at once, also while the store does not answer', async () => {
+  test('are refused immediately, also while the store does not answer', async () => {
     const faulty = createFaulty()
     let release: () => void = () => undefined
     const inner = faulty.store

@@ -66,7 +66,7 @@ describe('a write that fails', () => {
     deepEqual(isRevoked(store, 'a'), [true])
   })
 
-  test('because its file went away meanwhile is not acknowledged', async () => {
+  test('because its file has disappeared is not acknowledged', async () => {
     let isReady = false
     // The store reads its clock within the transaction.
     const clock = (): number => {

@@ -44,7 +44,7 @@ for (const [name, openDatabase] of Object.entries(CLIENTS)) {
       deepEqual([entries, next], [[], position])
     })
 
-    test('lengthens what is there with its next write, when it could not at once', async () => {
+    test('lengthens what is there with its next write, when it could not immediately', async () => {
       const store = await folder.openStore('locked.db')
       await store.revoke([user('ada')])
       const other = folder.open('locked.db')

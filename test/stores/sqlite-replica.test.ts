@@ -114,7 +114,7 @@ describe.each(Object.entries(CLIENTS))('a replica of a SQLite store of %s', (_, 
       }
     })
 
-    test('refuses at once what another store on the same handle has revoked', async () => {
+    test('refuses immediately what another store on the same handle has revoked', async () => {
       const database = folder.open(newFile())
       const replica = await open('', { bound: 0 }, {}, database)
       const store = await folder.openStore('', database)
@@ -176,6 +176,6 @@ describe.each(Object.entries(CLIENTS))('a replica of a SQLite store of %s', (_, 
   })
 })
 
-test('a bound of 0 needs a store that can tell at once whether it has changed', () => {
+test('a bound of 0 needs a store that can tell immediately whether it has changed', () => {
   throws(() => replicate(createMemoryStore(), { bound: 0 }), RangeError)
 })

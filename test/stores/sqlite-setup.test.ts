@@ -21,7 +21,7 @@ describe('a SQLite store', () => {
     deepEqual(['journal_mode', 'synchronous', 'busy_timeout'].map(read), ['wal', 2, 200])
   })
 
-  test('leaves its handle open, and works again when it is prepared anew', async () => {
+  test('leaves its handle open, and works again when it is prepared again', async () => {
     const database = folder.open('close.db')
     const store = await folder.openStore('close.db', database)
     await store.revoke([token('a')])

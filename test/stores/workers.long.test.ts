@@ -48,7 +48,7 @@ function testClient(client: string, send: ReturnType<typeof useWorker>): void {
     equal((await send(`${client}/own/check`, token)).error?.code, 'TOKEN_REVOKED')
   })
 
-  // The client may connect anew, so some of these calls succeed; none hangs, and none passes what is revoked.
+  // The client may connect again, so some of these calls succeed; none hangs, and none passes what is revoked.
   test(`${client}: a client of an earlier request is refused within the deadline`, async () => {
     const token = await login('kept')
     const before = [await send(`${client}/kept/check`, token), await send(`${client}/kept/check`, token)]

@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+// Compiled by `npm run typecheck`, never run: each line that must not compile has @ts-expect-error.
 import { type Context, Elysia, t } from 'elysia'
 import { z } from 'zod'
 import { type Dependency, type RequestToken, TokenConfig, TokenManager } from 'tokenlib'

@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+// Compiled by `npm run typecheck`, never run: each line that must not compile has @ts-expect-error.
 import { z } from 'zod'
 import { type Dependency, type RequestToken, setAccessCookies, TokenConfig, TokenManager } from 'tokenlib'
 import { enforce, type FetchHandler, handleErrors, inject, sendCookies } from 'tokenlib/fetch'

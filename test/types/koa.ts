@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+// Compiled by `npm run typecheck`, never run: each line that must not compile has @ts-expect-error.
 import Koa, { type Context, type Middleware } from 'koa'
 import { Router, type RouterContext } from '@koa/router'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+// Compiled by `npm run typecheck`, never run: each line that must not compile has @ts-expect-error.
 import { isFrom, parsePolicy } from '../../packages/tokenlib/src/requests/policy.js'
 import type { TokenLocation } from '../../packages/tokenlib/src/http/read-token.js'
 

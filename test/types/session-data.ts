@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+// Compiled by `npm run typecheck`, never run: each line that must not compile has @ts-expect-error.
 import { z } from 'zod'
 import { createConsole } from '@tokenlib/console'
 import { TokenConfig, TokenManager } from 'tokenlib'

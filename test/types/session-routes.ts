@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+// Compiled by `npm run typecheck`, never run: each line that must not compile has @ts-expect-error.
 import { z } from 'zod'
 import { TokenConfig, TokenManager } from 'tokenlib'
 import { createSessionRoutes, type Credentials } from 'tokenlib/session-routes'

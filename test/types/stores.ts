@@ -1,4 +1,4 @@
-// Compiled by `npm run typecheck`, never run: each line that must not compile says so.
+// Compiled by `npm run typecheck`, never run: each line that must not compile has @ts-expect-error.
 import { DatabaseSync } from '@photostructure/sqlite'
 import { Cluster, Redis } from 'ioredis'
 import { Client, Pool } from 'pg'

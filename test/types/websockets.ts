@@ -1,4 +1,4 @@
-// Injected handlers beside the types of @fastify/websocket.
+// Injected handlers next to the types of @fastify/websocket.
 import type { WebSocket } from '@fastify/websocket'
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { inject } from '../../packages/tokenlib/src/frameworks/fastify.js'

@@ -192,7 +192,7 @@ interface JsonSignature {
   readonly signature?: string
 }
 
-// RFC 7515 §7.2: the general form has a list, the flattened one a signature beside the payload. A detached payload
+// RFC 7515 §7.2: the general form has a list, the flattened one a signature next to the payload. A detached payload
 // is taken from the signing input.
 function areSignaturesGood({ signatures }: CookbookDocument, form: JsonForm & JsonSignature): boolean {
   const sent = form.signatures ?? [form]

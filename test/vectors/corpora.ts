@@ -38,5 +38,5 @@ export function readNotRun(folder: string): CorpusNotRun[] {
 export function readAbsence(folder: string): string | null {
   return existsSync(join(folder, 'README.md'))
     ? null
-    : 'The published vectors are not there (../shared/vectors, beside the project): nothing was run.'
+    : 'The published vectors are not there (../shared/vectors, next to the project): nothing was run.'
 }

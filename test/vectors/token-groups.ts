@@ -68,7 +68,7 @@ export function areKeysTaken(sources: KeySources): boolean {
   return answerKeys(() => createKeyRing(sources)) !== 'refused'
 }
 
-/** The control that configures the same keys, the fault mended, and must then accept the token. */
+/** The control that configures the same keys, the fault fixed, and must then accept the token. */
 export function whenMended(mend: (keys: readonly Jwk[]) => KeySources): Control {
   return ({ keys, token }) => isAccepted(mend(keys), token)
 }
@@ -80,7 +80,7 @@ export function isAccepted(sources: KeySources, token: unknown): boolean {
   return twin !== null && answerToken(sources, twin) === 'accepted'
 }
 
-/** The control for a key that cannot be mended: past our import, the signature is the key's own. */
+/** The control for a key that cannot be fixed: past our import, the signature is the key's own. */
 export function whenNotImported(algorithm: Algorithm): Control {
   return ({ keys, token }) => {
     const key = toKeyObject(keys[0] as Jwk)

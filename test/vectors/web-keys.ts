@@ -9,7 +9,7 @@ const FILE = 'json_web_key_test.json'
 const withMembers = (members: Partial<Jwk>): Control =>
   whenMended(([key]) => sourcesFor({ ...(key as Jwk), ...members }))
 
-/** The HMAC key of a set alone is fine; with the EC key beside it it is refused, whatever the keys say they are for. */
+/** The HMAC key of a set alone is fine; next to the EC key, it is refused, whatever the keys say they are for. */
 export const withoutMixing: Control = (tokenCase) =>
   whenMended(([secret]) => sourcesFor(secret as Jwk))(tokenCase) &&
   !areKeysTaken({
@@ -30,7 +30,7 @@ const withoutPermission = (algorithm: Algorithm): Control => {
 }
 
 // The second key of the set has a fault of its own: its last letter carries bits that are not part of the secret. So
-// the rule is asked with that mended: another kid is fine, and the same kid still is not.
+// the rule is asked with that fixed: another kid is fine, and the same kid still is not.
 const isAcceptedWithKid = (kid: string): Control =>
   whenMended(([first, second]) =>
     sourcesForSet([first as Jwk, { ...second, kid, k: String(second?.['k']).replace(/e$/, 'c') }]),
@@ -46,7 +46,7 @@ const CONTROLS: Readonly<Record<string, Control>> = {
   1: withoutMixing,
   4: withDistinctKids,
   6: withMembers({ alg: 'RS256', use: 'sig' }),
-  // A ROCA modulus, 1024 bits, an exponent of 1: such keys have no mended form.
+  // A ROCA modulus, 1024 bits, an exponent of 1: such keys have no fixed form.
   7: whenNotImported('RS256'),
   8: whenNotImported('RS256'),
   9: whenNotImported('RS256'),

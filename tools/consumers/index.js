@@ -3,7 +3,7 @@
 // node tools/consumers --tutorial <name> [--keep] [--built]     follows docs/tutorials/<name>.md instead
 //
 // A consumer is a complete project without tokenlib in its package.json. It is copied into a folder of its own, with
-// test/consumers/shared beside its files as `shared`, and its script `test` must end with 0. If its package.json has
+// test/consumers/shared next to its files as `shared`, and its script `test` must end with 0. If its package.json has
 // "needsServers": true, it gets a Redis and an empty database of PostgreSQL as REDIS_URL and DATABASE_URL.
 import {
   createWriteStream,

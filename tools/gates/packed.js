@@ -44,8 +44,8 @@ for (const name of names) {
 const NEEDS_A_PACKAGE = ['tokenlib/nest', 'tokenlib/opentelemetry']
 
 /**
- * The tarball, installed with no framework beside it, type-checks strictly and runs, as an ES module and as CommonJS,
- * and brings few packages. So do the other packages beside it.
+ * The tarball, installed with no framework next to it, type-checks strictly and runs, as an ES module and as CommonJS,
+ * and brings few packages. So do the other packages next to it.
  *
  * `require` finds the copy that `import` finds. Where Node must not load ES modules with `require`, it finds the
  * CommonJS copy, which has the same names.

@@ -7,7 +7,7 @@ const INTERVAL_MS = 15_000
 /**
  * Writes the results so far into the file that Stryker starts its next run from.
  *
- * Stryker itself writes that file at the end only, so an interrupted run would start anew.
+ * Stryker itself writes that file at the end only, so an interrupted run would start again.
  */
 class Checkpoint {
   static inject = [commonTokens.options]

@@ -14,7 +14,7 @@ export async function packTarballs() {
 }
 
 /**
- * The tarballs in a clean folder, with the framework of the README beside it: the code of the README type-checks and
+ * The tarballs in a clean folder, with the framework of the README next to it: the code of the README type-checks and
  * runs, with its assertions.
  */
 export async function checkTarballs() {

@@ -46,7 +46,7 @@ const minute = () => (Date.now() - startedAt) / 60_000
 function keep(list, entry) {
   const timed = { minute: Math.round(minute() * 100) / 100, ...entry }
   record[list].push(timed)
-  // Each line at once: a run that is killed leaves what it has measured.
+  // Each line immediately: a run that is killed leaves what it has measured.
   appendFileSync(rawFile, `${JSON.stringify({ list, ...timed })}\n`)
 }
 

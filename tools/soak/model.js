@@ -17,7 +17,7 @@ const PRUNED_AFTER_MS = 450_000
 /** Whether an access token of the session must be accepted, must be refused, or may be either. */
 export function readExpectation(session, { accessEndsAt, accessOverAt, application, sentAt, answeredAt }) {
   if (session.revokedAt !== null) {
-    // The process that revoked refuses at once, the others within the bound of their replicas.
+    // The process that revoked refuses immediately, the others within the bound of their replicas.
     const bound = session.revokedBy === application ? 0 : BOUND_MS
     if (sentAt >= session.revokedAt + bound) return 'refused'
   }

@@ -137,7 +137,7 @@ export function describeRoutes(frameworks: readonly Framework[]): void {
     }
 
     describe.each(framework.injectForms)('inject as %s', (injectAs) => {
-      test('gives the values of its dependencies, whatever they are, beside the request', async () => {
+      test('gives the values of its dependencies, whatever they are, next to the request', async () => {
         const send = await start({
           '/users/me': {
             inject: {

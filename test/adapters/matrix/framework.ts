@@ -52,7 +52,7 @@ export interface StartOptions {
 
 export type ErrorClass = abstract new (...given: never[]) => Error
 
-/** A place of the guard beside what reads the body, with the status of a JSON body that nobody can parse. */
+/** A place of the guard next to what reads the body, with the status of a JSON body that nobody can parse. */
 export interface BodyReader extends Pick<Route, 'enforceAs' | 'injectAs'> {
   readonly name: string
   /** Is 401 where the guard comes before a parser. */

@@ -310,7 +310,7 @@ describe('a module that cannot be checked ends with 2 and says why', () => {
     [['--namespace', 'x']],
     [['--keys-in-code']],
     [['--replica']],
-  ])('because of %j beside it', async (args) => {
+  ])('because of %j next to it', async (args) => {
     const path = write(`${MANAGER}export const tokens = new TokenManager({ config })`)
     expect((await doctor(['--app', path, ...args])).exitCode).toBe(2)
   })

@@ -55,7 +55,7 @@ describeWithPostgres('doctor and a PostgreSQL server', (url) => {
     return (await pool.query('select * from tokenlib_heads')).rows
   }
 
-  test('that is set up well has nothing to mend, and nothing is written', async () => {
+  test('that is set up well has nothing to fix, and nothing is written', async () => {
     const before = await readHeads()
     const address = await createRole(...GRANTS, "alter role ROLE set statement_timeout = '5s'")
     const { exitCode, document, levels, output } = await check(address)
@@ -158,7 +158,7 @@ describeWithPostgres('doctor and a PostgreSQL server', (url) => {
     await pool.query('update tokenlib_version set version = 1')
   })
 
-  test('a server that stops answering is an error, beside what is wrong with the configuration', async () => {
+  test('a server that stops answering is an error, in addition to what is wrong with the configuration', async () => {
     const client = await pool.connect()
     await client.query('begin; lock table tokenlib_heads in access exclusive mode')
     const { exitCode, levels } = await runDoctor(['--json', '--store', url, '--timeout', '500ms'], {

@@ -46,7 +46,7 @@ describeWithOwnServer('redis', 'doctor and a Redis server', () => {
     return server.url.replace(`:${PASSWORD}@`, 'app:app-password@')
   }
 
-  test('that is set up well has nothing to mend, and nothing is written', async () => {
+  test('that is set up well has nothing to fix, and nothing is written', async () => {
     const before = await admin.call('DEBUG', ['DIGEST']).catch(() => null)
     const { exitCode, document, levels, output } = await check()
     expect(document.findings.filter(({ level }) => level === 'error')).toEqual([])
@@ -112,7 +112,7 @@ describeWithOwnServer('redis', 'doctor and a Redis server', () => {
     expect(await admin.exists('{tokenlib:tokenlib}:r:a:')).toBe(0)
   })
 
-  test('a user with the documented rights has nothing to mend', async () => {
+  test('a user with the documented rights has nothing to fix', async () => {
     const url = await createUser('~{tokenlib:*', '&{tokenlib:*', '+@all', '-@dangerous', '+info')
     const { levels, exitCode } = await check(url)
     expect(levels).toMatchObject({ 'store-writable': 'ok', 'redis-channel': 'ok', 'store-latency': 'ok' })
@@ -209,7 +209,7 @@ describeWithOwnServer('redis', 'doctor and a Redis server', () => {
     expect((await check(url, '--replica')).levels['replica-wakeups']).toBe('warning')
   })
 
-  test('a server that is gone is an error, beside what is wrong with the configuration', async () => {
+  test('a server that is gone is an error, in addition to what is wrong with the configuration', async () => {
     const gone = await startRedis({ requirepass: PASSWORD })
     await gone.stop()
     const { exitCode, find, levels, output } = await runDoctor(['--json', '--store', gone.url], {

@@ -31,7 +31,7 @@ export interface DoctorRun {
   find(id: string): Finding | undefined
 }
 
-/** An environment that has nothing to mend. */
+/** An environment that has nothing to fix. */
 export const SAFE_ENV: Readonly<Record<string, string>> = {
   JWT_SECRET_KEY: randomBytes(48).toString('base64url'),
   JWT_DECODE_AUDIENCE: 'shop',

@@ -34,7 +34,7 @@ describe('doctor and a SQLite file', () => {
 
   const readChanges = (): unknown => database.prepare('PRAGMA data_version').get()
 
-  test('that is set up well has nothing to mend, and nothing is written', async () => {
+  test('that is set up well has nothing to fix, and nothing is written', async () => {
     const before = readChanges()
     const { exitCode, document, levels } = await check()
     expect(document.findings.filter(({ level }) => level === 'error')).toEqual([])

@@ -12,7 +12,7 @@ for (const bundler of bundlers) {
   })
 }
 
-/** Server Components read the cookies that a route handler has set; the proxy refuses them after the log-out. */
+/** Server Components read the cookies that a route handler has set; the proxy refuses them after the logout. */
 async function checkPages(origin) {
   const browser = createBrowser(origin)
   const open = async (path) => {
@@ -58,7 +58,7 @@ async function checkPages(origin) {
   assert.equal(logout.status, 200)
   assert.equal(browser.cookies.size, 0)
 
-  // Cookies that were copied before the log-out.
+  // Cookies that were copied before the logout.
   for (const [name, value] of kept) browser.cookies.set(name, value)
   assert.match((await open('/')).text, /Not logged in/)
   const refused = await browser.send('/account')

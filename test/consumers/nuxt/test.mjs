@@ -13,7 +13,7 @@ await withServer(['node', '.output/server/index.mjs'], async (origin) => {
   await checkPage(origin)
 })
 
-/** A page that is rendered on the server reads the cookies that an API route has set, until the log-out. */
+/** A page that is rendered on the server reads the cookies that an API route has set, until the logout. */
 async function checkPage(origin) {
   const browser = createBrowser(origin)
   const open = async () => (await browser.send('/')).text()

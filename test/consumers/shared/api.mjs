@@ -1,4 +1,4 @@
-// What every consumer with a JSON API must do, from log-in to log-out. Its routes:
+// What every consumer with a JSON API must do, from login to logout. Its routes:
 //
 //   POST /api/login      { "uid": "ada" } → { "id": "ada" } and the four cookies
 //   GET  /api/me         → { "id": "ada" }
@@ -16,7 +16,7 @@ const FORM_TYPES = [
   'multipart/form-data; boundary=x',
 ]
 
-/** Sends the requests of a log-in to its log-out, and asserts each answer. `send` takes a path and fetch options. */
+/** Sends the requests of a login to its logout, and asserts each answer. `send` takes a path and fetch options. */
 export async function checkApi(send) {
   const cookies = new Map()
   const withCookies = async (path, init = {}) => {

@@ -1,4 +1,4 @@
-// What every consumer with pages and forms must do, from log-in to log-out. Its routes:
+// What every consumer with pages and forms must do, from login to logout. Its routes:
 //
 //   GET  /         "Not logged in", or "Hello ada" and a form for /logout with the field `csrf_token`
 //   POST /login    a form with `uid` → a redirect and the four cookies
@@ -9,7 +9,7 @@ import { strict as assert } from 'node:assert'
 import { createBrowser, tamper } from './server.mjs'
 
 /**
- * Sends the requests of a log-in to its log-out, as a browser without scripts does, and asserts each answer.
+ * Sends the requests of a login to its logout, as a browser without scripts does, and asserts each answer.
  * `origin` is that of the pages, if a reverse proxy would give them another one than `server`.
  */
 export async function checkForms(server, origin = server) {
@@ -65,7 +65,7 @@ export async function checkForms(server, origin = server) {
   assert.equal(browser.cookies.size, 0)
   await assertLoggedOut('TOKEN_MISSING')
 
-  // Cookies that were copied before the log-out.
+  // Cookies that were copied before the logout.
   for (const [name, copied] of kept) browser.cookies.set(name, copied)
   await assertLoggedOut('TOKEN_REVOKED')
 }

@@ -40,7 +40,7 @@ for (const [first, second] of PAIRS) {
     await store.close()
   })
 
-  test(`a store of ${first} that is misconfigured ends ready() of ${second} at once`, async () => {
+  test(`a store of ${first} that is misconfigured ends ready() of ${second} immediately`, async () => {
     const { ConfigurationError } = errors[first]
     let calls = 0
     const store = {

@@ -1,5 +1,5 @@
 'use strict'
-// Type-checks the programs beside this file with every version of TypeScript, module resolution and module system.
+// Type-checks the programs next to this file with every version of TypeScript, module resolution and module system.
 // One line per cell, exit 1 if one fails. node matrix.js [<version>...]
 const { execFile } = require('node:child_process')
 const { copyFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs')

@@ -45,7 +45,7 @@ await withWorker(async (send) => {
   assert.equal((await send('GET', '/me', revoked.second.accessToken)).status, 401)
   assert.equal((await send('GET', '/me', revoked.other.accessToken)).status, 200)
 })
-console.log('Hono on Workers: log-in, refresh and log-out, also after a restart')
+console.log('Hono on Workers: login, refresh and logout, also after a restart')
 
 async function login(send) {
   const response = await send('POST', '/login', null, { name: 'ada', password: 'lovelace' })

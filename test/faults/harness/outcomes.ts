@@ -17,7 +17,7 @@ export async function readOutcome(check: Promise<unknown>): Promise<Outcome> {
   }
 }
 
-/** What both tokens of a log-in are, and whether it can be refreshed. */
+/** What both tokens of a login are, and whether it can be refreshed. */
 export async function checkLogin(
   tokens: TokenManager,
   { accessToken, refreshToken }: Login,

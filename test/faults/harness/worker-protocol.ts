@@ -1,13 +1,13 @@
 import type { TokenConfigOptions } from '../../../packages/tokenlib/src/index.js'
 import type { Place } from './place.js'
 
-/** A log-in whose tokens are looked at later. */
+/** A login whose tokens are looked at later. */
 export interface Login {
   readonly accessToken: string
   readonly refreshToken: string
 }
 
-/** What became of refreshes that were sent at once; times are those of the machine, in milliseconds. */
+/** What became of refreshes that were sent at the same time; times are those of the machine, in milliseconds. */
 export interface RefreshReport {
   /** The refresh tokens of the successors. */
   readonly successors: readonly string[]

@@ -79,5 +79,5 @@ process.on('message', (request: WorkerRequest) => {
       say({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
   )
 })
-// Whoever started it is gone.
+// Its parent is gone.
 process.on('disconnect', () => process.exit())

@@ -144,13 +144,13 @@ describe('C2, monotone', () => {
     ['valid while it was being refused', [], [revoke(10), check(20, 'revoked'), check(20.5, 'valid')], []],
     ['a loss is no excuse', ['C2'], [revoke(10), check(20, 'revoked'), check(220, 'valid')], [loss(200)]],
     [
-      'but for a process that was started anew',
+      'but for a process that was restarted',
       [],
       [revoke(10), check(20, 'revoked'), check(220, 'valid', { life: 2 })],
       [loss(200)],
     ],
     [
-      'started anew, and nothing was lost',
+      'restarted, and nothing was lost',
       ['C2'],
       [revoke(10), check(20, 'revoked'), check(30, 'valid', { life: 2 })],
       [],

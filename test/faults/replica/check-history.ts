@@ -4,7 +4,7 @@ import { type Fault, type History, type Operation, STARVED, STORE } from './hist
  * What must hold of every history:
  *
  * - C1: no check that starts more than the bound after a revocation was acknowledged answers `valid`.
- * - C2: a process that answered `revoked` never answers `valid` again, also after it was started anew.
+ * - C2: a process that answered `revoked` never answers `valid` again, also after it was restarted.
  * - C3: a check answers `revoked` only if somebody revoked the key.
  * - C4: C1 with a bound of 0, on the process that revoked and where the position of the revocation is demanded.
  * - C5: at the end every acknowledged revocation is in every process, and in the store.
@@ -122,7 +122,7 @@ function* checkMonotone(checks: readonly Operation[], isLost: LossTest): Iterabl
     for (const check of group.toSorted((one, other) => one.t0 - other.t0)) {
       if (check.result === 'revoked' && (refusal === null || check.t1 < refusal.t1)) refusal = check
       if (check.result !== 'valid' || refusal === null || check.t0 <= refusal.t1) continue
-      // A process that was started anew knows what the store knows, and so does one that had only asked it.
+      // A process that was restarted knows what the store knows, and so does one that had only asked it.
       const isOther = check.life !== refusal.life || refusal.mayAsk === true || refusal.atLeast === true
       if (isOther && isLost(refusal, check)) continue
       yield {

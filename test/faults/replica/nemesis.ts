@@ -9,7 +9,7 @@ export interface Victim {
   readonly proxy: TcpProxy
   /** Stops the process as a whole. */
   pause(pauseMs: number): Promise<void>
-  /** Kills it with -9 and starts it anew; resolves when its first read is complete, however long that takes. */
+  /** Kills it with -9 and restarts it; resolves when its first read is complete, however long that takes. */
   startAnew(): Promise<void>
   /** Sets its clock so many seconds ahead or back; `null` where that cannot be done. */
   readonly setClock: ((seconds: number) => void) | null

@@ -9,7 +9,7 @@ import { createTcpProxy } from '../harness/tcp-proxy.js'
 import { machineMs } from './history.js'
 import { CLOSED_PORT, crashPrimary, freezePrimary, type StoreServers, type Target } from './servers.js'
 
-/** A PostgreSQL with a standby that is not synchronous; after every loss the standby is built anew. */
+/** A PostgreSQL with a standby that is not synchronous; after every loss the standby is built again. */
 export async function startPostgresServers(): Promise<StoreServers> {
   let primary = await startPostgres()
   const { url } = primary

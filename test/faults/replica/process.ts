@@ -22,7 +22,7 @@ const MAX_UNDER_WAY = 20
 const STATE_INTERVAL_MS = 50
 const FLUSH_INTERVAL_MS = 50
 const FINAL_ATTEMPTS = 10
-// A read that has just failed is not repeated at once.
+// A read that has just failed is not repeated immediately.
 const FINAL_PAUSE_MS = 60
 // How many final checks are made in one turn of the event loop.
 const FINAL_STEP = 50
@@ -275,5 +275,5 @@ async function withLimit<Value>(answer: Promise<Value>): Promise<Value> {
 process.once('message', (message: ToProcess) => {
   if (message.tell === 'start') void run(message.options)
 })
-// Whoever started it is gone.
+// Its parent is gone.
 process.on('disconnect', () => process.exit())

@@ -79,7 +79,7 @@ export async function startRedisServers(): Promise<StoreServers> {
       for (const [name, value] of Object.entries(limits))
         await redisCommand(old.url, 'CONFIG', 'SET', name, String(value))
       const t0 = machineMs()
-      // Without a word to either side: a connection that is reset tells the primary at once.
+      // Without a word to either side: a connection that is reset tells the primary immediately.
       replication.setMode({ kind: 'hold' })
       await sleep(pauseMs)
       const promotedAt = machineMs()

@@ -16,7 +16,7 @@ export async function findFreePort(): Promise<number> {
 }
 
 // It asks by connecting. A listener of its own could outlive its close: a process that another thread is starting
-// holds a copy of it until its program is loaded, and whoever listens next finds the port in use.
+// holds a copy of it until its program is loaded, and anyone who listens next finds the port in use.
 async function isFree(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
   try {

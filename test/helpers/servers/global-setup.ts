@@ -63,7 +63,7 @@ async function answerTo(path: string, running: RunningServer[]): Promise<DeskAns
   installed.set(kind, search)
   const missing = await search
   if (missing !== null) return missing
-  // Nobody shares a browser: whoever holds it sees the pages of all. Spin is no server, and workerd needs a Worker.
+  // Nobody shares a browser: anyone who holds it sees the pages of all. Spin is no server, and workerd needs a Worker.
   if (use === 'own' || !isShareable(kind)) return { url: null }
 
   const server = await START[kind]()

@@ -108,7 +108,7 @@ async function launch(program: ServerProgram, port: number): Promise<ChildProces
   folder.watch(child.pid ?? null)
   for (let waited = 0; waited < START_LIMIT; waited += POLL) {
     if (failure !== undefined) throw failure
-    if (hasEnded(child)) throw new Error(`${command} ended at once:\n${readFileSync(path, 'utf8')}`)
+    if (hasEnded(child)) throw new Error(`${command} ended immediately:\n${readFileSync(path, 'utf8')}`)
     // Not a connection: after a collision, somebody else's server would answer on the port.
     if (isReady.test(readFileSync(path, 'utf8'))) return child
     await sleep(POLL)

@@ -36,7 +36,7 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
       }),
     ],
   })
-  // The table is not in the store: whoever revokes a user deletes its rows as well.
+  // The table is not in the store: anyone who revokes a user deletes its rows as well.
   tokens.on('revoked', ({ kind, id }) => {
     for (const [token, { userId }] of refreshTokens) {
       if (kind === 'all' || (kind === 'user' && id === String(userId))) refreshTokens.delete(token)

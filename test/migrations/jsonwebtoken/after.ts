@@ -12,7 +12,7 @@ import { ACCESS_SECRET, REFRESH_SECRET } from './before.js'
 const JWT_SECRET_KEY = 'hN4cWq9zJv2mTs8xRb6yKd1gLf5pEa3u'
 
 function createTokens({ clock, acceptUntil }: AfterSettings) {
-  const revocation = createMemoryStore({ clock })
+  const store = createMemoryStore({ clock })
   const old = {
     issuer: 'old-app',
     withoutIss: true,
@@ -21,14 +21,14 @@ function createTokens({ clock, acceptUntil }: AfterSettings) {
   } as const
   const tokens = new TokenManager({
     config: new TokenConfig({ JWT_SECRET_KEY }),
-    store: revocation,
+    store,
     clock,
     issuers: [trustLegacyIssuer({ ...old, secret: ACCESS_SECRET, maxTokenAge: '15m' })],
   })
   // Only the exchange below uses it: no route takes what it accepts.
   const oldRefreshTokens = new TokenManager({
     config: new TokenConfig(),
-    store: revocation,
+    store,
     clock,
     issuers: [trustLegacyIssuer({ ...old, secret: REFRESH_SECRET, maxTokenAge: '60d' })],
   })

@@ -46,7 +46,7 @@ app.post('/refresh', (req, res) => {
   }
 })
 
-// The client forgets its tokens; whoever has a copy can go on using them.
+// The client forgets its tokens; anyone who has a copy can go on using them.
 app.post('/logout', authenticate, (_req, res) => {
   res.status(204).end()
 })

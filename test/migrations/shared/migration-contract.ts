@@ -5,7 +5,7 @@ import type { AfterSettings, RunningSuccessor } from './application.js'
 import { findUser, type User } from './users.js'
 import { internalsOf } from '../../../packages/tokenlib/src/sessions/internals.js'
 
-/** What a log-in answers. */
+/** What a login answers. */
 export interface Issued {
   readonly access_token: string
   readonly refresh_token?: string
@@ -16,7 +16,7 @@ export interface Migration {
   /** `null` where the old application is not run, but its tokens are made from its format by `logIn`. */
   readonly startBefore: ((port: number) => Promise<RunningServer>) | null
   readonly startAfter: (settings: AfterSettings) => Promise<RunningSuccessor>
-  /** What the old application would answer to a log-in, where it is not run. */
+  /** What the old application would answer to a login, where it is not run. */
   readonly logIn?: (user: User) => Promise<Issued>
   /** Whether the new application takes old refresh tokens. */
   readonly hasRefresh: boolean
@@ -95,7 +95,7 @@ export function migrationContract(name: string, migration: Migration): void {
   }
 
   describe(name, () => {
-    test('nobody is logged out by the swap, and old tokens are good until they expire', async () => {
+    test('nobody is logged out by the swap, and old tokens are valid until they expire', async () => {
       await swap(async ({ url, clock, ada, grace }) => {
         const response = await send(url, 'GET', '/me', ada.access_token)
         expect(response.status).toBe(200)
@@ -110,7 +110,7 @@ export function migrationContract(name: string, migration: Migration): void {
       })
     })
 
-    test('a new log-in has new tokens, which are refreshed', async () => {
+    test('a new login has new tokens, which are refreshed', async () => {
       await swap(async ({ url }) => {
         const issued = await logIn(url, 'ada')
         expect(claimsOf(issued.access_token)).toMatchObject({ sub: '7', type: 'access' })

@@ -62,7 +62,7 @@ export async function startCore(): Promise<RunningServer & Core> {
   app.post('/recipe/session/refresh', async (c) => {
     const { refreshToken } = await c.req.json<{ refreshToken: string }>()
     const session = sessions.get(refreshTokens.get(refreshToken) ?? '')
-    // The real core rotates: the token before stays good until its successor is used, which nobody here does.
+    // The real core rotates: the token before stays valid until its successor is used, which nobody here does.
     return c.json(
       session ? await issue(session) : { status: 'UNAUTHORISED', message: 'Session does not exist' },
     )

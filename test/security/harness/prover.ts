@@ -113,7 +113,7 @@ export async function openBound({
       dpop: { publicUrl: PUBLIC_URL, ...others },
     })
   const tokens = create(dpop)
-  // Accepts the proof of every log-in, whatever the manager under attack demands.
+  // Accepts the proof of every login, whatever the manager under attack demands.
   const door = create()
   const logIn = async (prover: Prover = client) => {
     const url = `${PUBLIC_URL}/login`

@@ -3,7 +3,7 @@ import { forge } from './forge.js'
 import { skipAttack } from './skip-attack.js'
 
 /**
- * A verifier is given a text or bytes and no algorithm, and has to find out what it holds. Whoever knows the text makes
+ * A verifier is given a text or bytes and no algorithm, and has to find out what it holds. Anyone who knows the text makes
  * an HS256 token with it: the verifier must refuse the text, or the token.
  */
 export async function tryUntold(lab: Lab, texts: readonly (string | Uint8Array)[]): Promise<void> {

@@ -44,7 +44,7 @@ describeAttacks('limits: the length of a body that a token is looked for in (CVE
     const endless = new ReadableStream<Uint8Array>({
       pull(controller) {
         pulled += 1
-        // An end after all, so that whoever waits for one is found out.
+        // An end after all, so that anyone who waits for one is found out.
         if (pulled > 200) controller.close()
         else controller.enqueue(Buffer.alloc(65_536, '['))
       },
@@ -110,7 +110,7 @@ describeAttacks('limits: the length of a body that a token is looked for in (CVE
     }
   })
 
-  ownAttack('a form of 1 MiB beside a cookie that nobody signed is not parsed', async () => {
+  ownAttack('a form of 1 MiB next to a cookie that nobody signed is not parsed', async () => {
     const guard = createManager({ JWT_CSRF_CHECK_FORM: true }).require({ locations: ['cookies'] })
     const claims = { ...CLAIMS, csrf: 'right' }
     const body = fill('csrf_token=right&', MIB - 1)

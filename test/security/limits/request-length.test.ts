@@ -23,7 +23,7 @@ const createManager = (options: TokenConfigOptions = {}): TokenManager =>
     config: new TokenConfig({ JWT_SECRET_KEY: SECRET, JWT_VERIFIED_CACHE_SIZE: 0, ...options }),
   })
 
-// What may stand beside the longest token.
+// What may stand next to the longest token.
 const LIMIT = 8192 + 65_536
 
 const VIEWS: Readonly<Record<string, (parts: RequestParts) => RequestSource>> = {

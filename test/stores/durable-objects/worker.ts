@@ -174,7 +174,7 @@ const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}`
 const managers: Readonly<Record<string, () => TokenManager>> = {
   '': () => tokens,
   test: () => testTokens,
-  // Without a grace, a session moves on at once.
+  // Without a grace, a session moves on immediately.
   eager: () => eagerTokens,
   own: () => new TokenManager({ ...options, store: createDurableObjectStore(env.STORE) }),
 }

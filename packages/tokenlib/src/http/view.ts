@@ -27,7 +27,7 @@ export interface RequestReader<Source> {
   readonly toView: (source: Source) => RequestView
 }
 
-/** The view remembered for a request object; an adapter brings `create` to make its own the first time. */
+/** Returns the view of a request object. Calls `create` the first time, and returns the same view from then on. */
 export function rememberView<Source extends object>(
   source: Source,
   create: (source: Source) => RequestView,

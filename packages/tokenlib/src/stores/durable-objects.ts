@@ -46,7 +46,7 @@ export interface DurableObjectStoreOptions {
   readonly name?: string
   /** Where the object is created, by the first call that ever names it: `weur`, `enam` and others. */
   readonly locationHint?: string
-  /** Told of lost data, once for each loss; by default `console.warn` in a Worker. */
+  /** Called once for each loss of data; by default `console.warn` in a Worker. */
   readonly onWarning?: (message: string) => void
 }
 

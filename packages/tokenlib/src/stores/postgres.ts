@@ -49,17 +49,17 @@ export type { TableOptions } from './postgres/tables.js'
 export interface PostgresStoreOptions extends TableOptions {
   /** Keeps applications that share the tables apart; empty by default. */
   readonly namespace?: string
-  /** Use a server whose settings let a crash lose what was acknowledged. */
+  /** Accept a server whose settings let a crash lose acknowledged writes. */
   readonly allowVolatile?: boolean
   /**
-   * Names the statements for `pg`, which saves the server about a quarter of a millisecond for each; off by default,
-   * because a pooler in transaction mode has to know about names (PgBouncer from 1.21 on). `postgres` has a setting
-   * of its own, `prepare`.
+   * Names the statements for `pg`, so that the server plans each of them once per connection. Off by default, because a
+   * pooler in transaction mode must support named statements (PgBouncer 1.21 or later). `postgres` has its own setting,
+   * `prepare`.
    */
   readonly namedStatements?: boolean
   /** Replaces the clock of the server, for tests. */
   readonly clock?: Clock
-  /** Told when the store finds its data lost; `process.emitWarning` by default. */
+  /** Called when the store finds its data lost; by default `process.emitWarning`. */
   readonly onWarning?: (message: string) => void
 }
 
@@ -104,8 +104,8 @@ interface LookupAnswer extends HistoryAnswer {
 /**
  * A store in PostgreSQL 13 or newer, shared by every process that is connected to the same primary.
  *
- * Takes the application's own client, and leaves it open. Every call is a statement of its own that needs nothing
- * of its connection, so a pooler such as PgBouncer may stand between.
+ * Takes the application's own client, and leaves it open. Every call is one statement that needs no settings of its
+ * connection, so a pooler such as PgBouncer works too.
  */
 export function createPostgresStore(
   client: PostgresClient,

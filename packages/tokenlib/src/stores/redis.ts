@@ -19,18 +19,18 @@ export { inspectRedis, type RedisInspection, type RedisRights } from './redis/in
 
 /** How a Redis store behaves. */
 export interface RedisStoreOptions {
-  /** Stores with the same one share their data; 1 to 64 of the characters A-Z a-z 0-9 . _ - (`tokenlib`). */
+  /** Stores with the same namespace share their data; 1 to 64 of the characters A-Z a-z 0-9 . _ -; `tokenlib` by default. */
   readonly namespace?: string
   /** Accept a server that forgets: without an append-only file, or with one that evicts keys. */
   readonly allowVolatile?: boolean
   /**
-   * The provider keeps acknowledged writes without an append-only file, and evicts nothing; what `INFO` does not show is
-   * not asked for. A server that shows that it evicts is still refused.
+   * The provider keeps acknowledged writes without an append-only file, and evicts nothing. Settings that `INFO` does not
+   * show are not checked. A server that shows an eviction policy is still rejected.
    */
   readonly assumeDurable?: boolean
-  /** Told what could not be checked, and when the store finds its data lost; `process.emitWarning` unless given. */
+  /** Called if the server cannot be checked, and when the store finds its data lost; by default `process.emitWarning`. */
   readonly onWarning?: (message: string) => void
-  /** The time, instead of the server's own; for tests. */
+  /** Replaces the clock of the server, for tests. */
   readonly clock?: Clock
 }
 
@@ -43,10 +43,9 @@ const OPTIONS: OptionKinds<RedisStoreOptions> = {
 }
 
 /**
- * A store in Redis or Valkey, by a client of `ioredis` or `redis` that belongs to you.
+ * A store in Redis or Valkey. Takes the application's own client of `ioredis` or `redis`, and leaves it open.
  *
- * Every revocation and every change of a session is one script on the primary, so that it happens as a whole or not at
- * all.
+ * Every revocation and every change of a session is one script on the primary, so it happens completely or not at all.
  *
  * @example
  * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))

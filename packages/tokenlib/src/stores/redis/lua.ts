@@ -44,7 +44,7 @@ if not now then
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Not without bound: one log-in by a wrong clock would lock everybody out.
+-- Not without bound: one login by a wrong clock would lock everybody out.
 local newestBelieved = math.min(newest, now + ${MAX_SESSION_LEAD_MS})
 
 local function text(number)

@@ -19,7 +19,7 @@ const createManager = (store: RevocationStore, timeout: string): TokenManager =>
   return new TokenManager({ config, store })
 }
 
-/** A store, and what it has answered to log-ins with a limit, in time or not. */
+/** A store, and what it has answered to logins with a limit, in time or not. */
 function watchOpenings(store: RevocationStore) {
   const sessions = store.sessions as Required<SessionStore>
   const openings: Promise<LimitedOpening>[] = []
@@ -37,7 +37,7 @@ function watchOpenings(store: RevocationStore) {
   return { store: { ...store, sessions: { ...sessions, openLimited } }, readOpened }
 }
 
-/** Thirty log-ins of one user at the same time; the sessions of those that were not refused. */
+/** Thirty logins of one user at the same time; the sessions of those that were not refused. */
 async function logInAtOnce(tokens: TokenManager): Promise<string[]> {
   const settled = await Promise.allSettled(Array.from({ length: 30 }, () => tokens.sessions.open(ADA, LIMIT)))
   for (const one of settled) {
@@ -68,7 +68,7 @@ function concurrentLogIns(createStore: () => RevocationStore): void {
 
 const LIST = { limit: 1000, before: null, idleMs: Number.MAX_SAFE_INTEGER }
 
-describeWithPostgres('concurrent log-ins of a user on PostgreSQL', (url) => {
+describeWithPostgres('concurrent logins of a user on PostgreSQL', (url) => {
   const pool = new pg.Pool({ connectionString: url }).on('error', () => undefined)
   const createStore = (client: pg.Pool | pg.Client = pool, namespace: string = randomUUID()) =>
     createPostgresStore(client, { namespace })
@@ -99,7 +99,7 @@ describeWithPostgres('concurrent log-ins of a user on PostgreSQL', (url) => {
   })
 })
 
-describeWithRedis('concurrent log-ins of a user on Redis', (url) => {
+describeWithRedis('concurrent logins of a user on Redis', (url) => {
   const redis = new Redis(url)
   afterAll(() => redis.disconnect())
 

@@ -10,7 +10,7 @@ import { createRevocable, outcomeOf, settled } from '../helpers/revocable.js'
 const ADA = { uid: 'ada' }
 const LIST = { limit: 1000, before: null, idleMs: Number.MAX_SAFE_INTEGER }
 
-/** A manager that does not wait for long, and a store whose answers to log-ins can be held back. */
+/** A manager that does not wait for long, and a store whose answers to logins can be held back. */
 function create() {
   const clock = createClock()
   const memory = createMemoryStore({ clock })
@@ -52,7 +52,7 @@ function create() {
   }
 }
 
-describe('a session that is opened too late for its log-in is revoked', () => {
+describe('a session that is opened too late for its login is revoked', () => {
   test.each<[string, OpenSessionOptions]>([
     ['without a limit', {}],
     ['with a limit', { maxSessions: 2 }],
@@ -101,7 +101,7 @@ describe('a session that is opened too late for its log-in is revoked', () => {
   })
 })
 
-describe('a log-in that may end sessions', () => {
+describe('a login that may end sessions', () => {
   const limit = { maxSessions: 1 }
 
   test('waits for another one of the same user, and asks for nothing if that takes too long', async () => {
@@ -115,14 +115,14 @@ describe('a log-in that may end sessions', () => {
     expect(calls).toEqual(['openLimited', 'openLimited'])
   })
 
-  test('does not wait for a call that is never answered, once its log-in is refused', async () => {
+  test('does not wait for a call that is never answered, once its login is refused', async () => {
     const { logIn, calls, hold } = create()
     hold()
     for (let count = 0; count < 3; count++) expect(await logIn(limit)).toBe('REVOCATION_UNAVAILABLE')
     expect(calls).toHaveLength(3)
   })
 
-  test('does not wait for other users, nor for log-ins that end nothing', async () => {
+  test('does not wait for other users, nor for logins that end nothing', async () => {
     const { tokens, logIn, calls, hold } = create()
     await tokens.ready()
     hold()
@@ -136,7 +136,7 @@ describe('a log-in that may end sessions', () => {
   })
 })
 
-test.each(['the store', 'a replica of it'])('%s learns that a log-in has no time left', async (kind) => {
+test.each(['the store', 'a replica of it'])('%s learns that a login has no time left', async (kind) => {
   const { store, hold, release } = create()
   const sessions = store.sessions as Required<SessionStore>
   const signals: (AbortSignal | undefined)[] = []
