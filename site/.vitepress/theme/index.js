@@ -4,7 +4,7 @@ import { useRoute } from 'vitepress'
 import { restoreTabs, watchTabs } from './tabs.js'
 import './style.css'
 
-// Words of a question that say nothing about its answer.
+// Words that almost every page has.
 const FILLERS = new Set(
   'a an and can do does for how i in is it my of on or the to what when why with'.split(' '),
 )
