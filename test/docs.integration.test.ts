@@ -1,4 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -17,6 +18,7 @@ execFileSync(process.execPath, [join(root, 'tools/docs/extract-docs.js')])
 describe('every example in the documentation does what it says', () => {
   const modules = join(root, 'build/docs')
   const run = async (name: string): Promise<void> => {
+    vi.stubEnv('JWT_SECRET_KEY', randomBytes(32).toString('hex'))
     // A page may have no comments that assert something: then it must only run.
     await expect(import(/* @vite-ignore */ join(modules, name))).resolves.toBeDefined()
   }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { charts } from '../markdown/charts.js'
 import { repositoryLinks } from '../markdown/links.js'
 import { toAnchor } from '../markdown/slugs.js'
+import { tables } from '../markdown/tables.js'
 import { tabs } from '../markdown/tabs.js'
 import { BASE_PLACEHOLDER } from '../relocate.js'
 import { createSideBar } from '../side-bar.js'
@@ -30,6 +31,7 @@ export default defineConfig({
       markdown.options.highlight = remember(markdown.options.highlight)
       markdown.use(repositoryLinks)
       markdown.use(tabs)
+      markdown.use(tables)
       markdown.use(charts)
     },
   },

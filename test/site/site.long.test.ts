@@ -109,6 +109,7 @@ describeWithChromium('the site in a browser', (browser) => {
     const QUESTIONS: readonly (readonly [question: string, page: string])[] = [
       ['log out everywhere', 'revocation'],
       ['log out other devices', 'sessions'],
+      ['how do I revoke a session', 'revocation'],
       ['refresh token expired', 'errors'],
       ['CSRF', 'cookies-and-csrf'],
       ['401 after deploy', 'errors'],
@@ -174,6 +175,11 @@ describeWithChromium('the site in a browser', (browser) => {
             await page.goto(served.url + path, { waitUntil: 'networkidle' })
             expect([path, await page.evaluate(`document.documentElement.scrollWidth`)]).toEqual([path, 390])
           }
+          await page.goto(`${served.url}configuration.html`, { waitUntil: 'networkidle' })
+          const isScrolled = `[...document.querySelectorAll('table')].some((table) => table.scrollWidth > innerWidth)`
+          expect(await page.evaluate(isScrolled)).toBe(false)
+          const meaning = page.getByRole('cell', { name: 'decrypts an encrypted PEM' })
+          expect((await meaning.boundingBox())?.width).toBeGreaterThan(250)
           await page.getByRole('button', { name: 'Menu' }).click()
           await page.locator('.VPSidebar.open').getByRole('link', { name: 'Keys', exact: true }).click()
           await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor()

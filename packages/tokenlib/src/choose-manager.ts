@@ -44,7 +44,7 @@ export interface RequireToken<Payload> {
   (policy: TokenPolicy): TokenDependency<Payload | null>
 }
 
-/** The dependencies of the manager that is chosen for each request. */
+/** Dependencies that select a manager for each request. */
 export interface ManagerChoice<Payload, Subject = unknown> {
   readonly tokenRequired: TokenDependency<Payload>
   readonly accessTokenRequired: TokenDependency<Payload>
@@ -60,10 +60,10 @@ export interface ManagerChoice<Payload, Subject = unknown> {
 }
 
 /**
- * Dependencies that choose the manager by the request, once for each: for tenants with keys and stores of their own.
+ * Creates dependencies that select a manager once per request: for tenants with keys and stores of their own.
  *
- * `select` throws a token error, a `TokenIssuerError` for example, for a request that no manager is for. What it returns
- * must be a manager: anything else is a `TypeError`, on optional routes too.
+ * If no manager fits a request, `select` throws a token error, such as `TokenIssuerError`. If it returns anything but a
+ * manager, the request fails with a `TypeError`, on optional routes too.
  *
  * @example
  * const tenant = chooseManager((request) => managers.get(request.header('host') ?? '') ?? unknownTenant())

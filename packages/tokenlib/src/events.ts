@@ -34,7 +34,7 @@ export interface TokenEvents {
     /** Epoch seconds; `null` for a token that never expires. */
     readonly expiresAt: number | null
   }
-  /** A request, a token or a login was refused; the ids are `null` unless they are known to be genuine. */
+  /** A request, a token or a login was rejected; the ids are `null` unless they are known to be genuine. */
   readonly rejected: SessionClient & {
     readonly code: AnyTokenError['code']
     /** The message of the error. */
@@ -115,7 +115,7 @@ export interface TokenEvents {
     /** Every session that started at or before this moment is revoked; epoch milliseconds by the store's clock. */
     readonly revokedBefore: number
   }
-  /** The replica of this process is older than its bound: checks are refused, or ask the store. */
+  /** The replica of this process is older than its bound: checks are rejected, or ask the store. */
   readonly replicaStale: ReplicaEvent
   /** The replica of this process answers from memory, for the first time or again. */
   readonly replicaFresh: ReplicaEvent

@@ -82,7 +82,7 @@ export class TokenManager<
   readonly refreshTokenRequired: TokenDependency<TokenPayload<Output>>
   /** A valid access token that was created with `fresh`. */
   readonly freshTokenRequired: TokenDependency<TokenPayload<Output>>
-  /** A valid access token, or `null` for a request without a token. An invalid token is refused. */
+  /** A valid access token, or `null` for a request without a token. An invalid token is rejected. */
   readonly accessTokenOptional: TokenDependency<TokenPayload<Output> | null>
   /** The user that the subject getter returns for the access token of the request. */
   readonly getCurrentSubject: TokenDependency<NonNullable<Subject>>

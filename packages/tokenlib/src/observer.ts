@@ -28,7 +28,7 @@ export interface TokenCheck {
    * `failed`: the check threw something other than a token error, which is a bug.
    */
   readonly outcome: 'accepted' | 'anonymous' | 'refused' | 'unavailable' | 'failed'
-  /** Why it was refused or unavailable; otherwise `null`. */
+  /** Why it was rejected or unavailable; otherwise `null`. */
   readonly code: AnyTokenError['code'] | null
   /** `null` for the fast lane, which is not timed. */
   readonly durationMs: number | null

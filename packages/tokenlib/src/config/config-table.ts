@@ -38,7 +38,7 @@ export interface TokenConfigFields {
   JWT_PRIVATE_KEY: KeyMaterial | null
   /** Decrypts a `JWT_PRIVATE_KEY` in encrypted PEM. */
   JWT_PRIVATE_KEY_PASSPHRASE: string | null
-  /** Verifies; taken from `JWT_PRIVATE_KEY` when not given. */
+  /** Verifies; by default derived from `JWT_PRIVATE_KEY`. */
   JWT_PUBLIC_KEY: KeyMaterial | null
   /** Still accepted after a rotation. */
   JWT_PREVIOUS_PUBLIC_KEY: KeyMaterial | null
@@ -61,11 +61,11 @@ export interface TokenConfigFields {
   JWT_ENCODE_AUDIENCE: string | readonly string[] | null
   /** A token must be for one of these. */
   JWT_DECODE_AUDIENCE: string | readonly string[] | null
-  /** Clock difference forgiven in `exp`, `nbf` and `iat`. */
+  /** Clock difference allowed in `exp`, `nbf` and `iat`. */
   JWT_DECODE_LEEWAY: Duration
   /** The claims that every token must have, of either type; one that is `null` counts as missing. */
   JWT_REQUIRED_CLAIMS: string | readonly string[] | null
-  /** How long after its `iat` a token of either type is accepted, whatever its `exp`; it must have an `iat` then. */
+  /** How long after its `iat` a token of either type is accepted, whatever its `exp`; it then needs an `iat`. */
   JWT_MAX_TOKEN_AGE: Duration | null
   /** Whether new tokens carry `nbf`. */
   JWT_ENCODE_NBF: boolean
@@ -74,7 +74,7 @@ export interface TokenConfigFields {
   /** Where refresh tokens are looked for, if not in the same places. */
   JWT_REFRESH_TOKEN_LOCATION: TokenLocation | readonly TokenLocation[] | null
   JWT_HEADER_NAME: string
-  /** The scheme before the token; empty when the header holds the token alone. */
+  /** The scheme before the token; empty if the header has only the token. */
   JWT_HEADER_TYPE: string
   JWT_ACCESS_COOKIE_NAME: string
   JWT_ACCESS_COOKIE_PATH: string
@@ -114,7 +114,7 @@ export interface TokenConfigFields {
   JWT_IDENTITY_CLAIM: string
   /** The member of an error response that carries its message. */
   JWT_ERROR_MESSAGE_KEY: string
-  /** Longer tokens are refused unread. */
+  /** Longer tokens are rejected unread. */
   JWT_MAX_TOKEN_LENGTH: number
   /** How long a revocation check may take. */
   JWT_REVOCATION_TIMEOUT: Duration

@@ -12,7 +12,7 @@ import { CONFIG_NAMES, CONFIG_TABLE, isConfigName, timeout, type TokenConfigFiel
 
 const HIDDEN = /(?:SECRET|PRIVATE|PUBLIC)_KEY$|PASSPHRASE$/
 
-/** What `TokenConfig` can be built from; a field left out or `undefined` gets its default. */
+/** The fields of a `TokenConfig`; a missing or `undefined` field gets its default. */
 export type TokenConfigOptions = {
   readonly [Name in keyof TokenConfigFields]?: TokenConfigFields[Name] | undefined
 }
@@ -21,7 +21,7 @@ export type TokenConfigOptions = {
 export interface TokenConfig extends TokenConfigFields {}
 
 /**
- * The configuration of a `TokenManager`. Fields can be set until a manager is built from it, and never after.
+ * The configuration of a `TokenManager`. You can set fields until you create a manager from it.
  *
  * @example new TokenConfig({ JWT_SECRET_KEY: process.env.JWT_SECRET_KEY, JWT_ACCESS_TOKEN_EXPIRES: '10m' })
  */
@@ -41,7 +41,7 @@ export class TokenConfig {
     Object.seal(this)
   }
 
-  /** A configuration from environment variables named like the fields; `options` win over them. */
+  /** A configuration from environment variables named like the fields; `options` take precedence. */
   static fromEnv(
     options: TokenConfigOptions = {},
     env: Readonly<Record<string, string | undefined>> = process.env,

@@ -14,7 +14,7 @@ export interface RouteContext {
   readonly body: unknown
 }
 
-/** A hook that lets a request on only after every dependency has passed; for `beforeHandle` or `transform`. */
+/** A hook that passes a request on only after every dependency has passed; for `beforeHandle` or `transform`. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): (context: RouteContext) => Promise<void> {
@@ -44,7 +44,7 @@ export function inject(
   return async (context) => handler(await resolve(context), context)
 }
 
-/** For `onError`: token errors become RFC 6750 answers, others are left to Elysia. */
+/** Turns token errors into RFC 6750 responses, for `onError`. Elysia handles other errors. */
 export function handleErrors(
   options?: ErrorResponseOptions,
 ): (context: { readonly error: unknown }) => Response | undefined {

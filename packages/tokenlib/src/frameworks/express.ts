@@ -22,7 +22,7 @@ export interface LocalsMiddleware<Values> {
   (req: IncomingMessage, res: { locals: Values }, next: NextFunction): void | Promise<void>
 }
 
-/** Middleware that lets a request on only after every dependency has passed. */
+/** Middleware that passes a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): ExpressMiddleware {
@@ -65,7 +65,7 @@ export function inject(
   })
 }
 
-/** For `app.use` after the routes: token errors become RFC 6750 answers, others go to the next error handler. */
+/** Turns token errors into RFC 6750 responses. Register it after the routes; other errors go to the next handler. */
 export function handleErrors(options?: ErrorResponseOptions): ErrorRequestHandler {
   const answer = createErrorAnswers(options)
   return (error: unknown, _req, res, next) => {

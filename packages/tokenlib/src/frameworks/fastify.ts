@@ -46,7 +46,7 @@ export type FastifyHook = (
   done?: () => void,
 ) => void | Promise<void>
 
-/** An `onRequest`, `preValidation` or `preHandler` hook that refuses a request unless every dependency passes. */
+/** An `onRequest`, `preValidation` or `preHandler` hook that rejects a request unless every dependency passes. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): FastifyHook {
@@ -88,7 +88,7 @@ export function inject(
   }, Object.values(dependencies))
 }
 
-/** For `app.setErrorHandler`: token errors become RFC 6750 answers, others go on to the handler around this one. */
+/** Turns token errors into RFC 6750 responses, for `app.setErrorHandler`. Other errors go to the parent context. */
 export function handleErrors(
   options?: ErrorResponseOptions,
 ): (

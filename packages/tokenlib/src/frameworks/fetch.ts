@@ -44,7 +44,7 @@ export function inject<
   }
 }
 
-/** Wraps a handler so that token errors become RFC 6750 answers; other errors pass through. */
+/** Wraps a handler and turns its token errors into RFC 6750 responses. Other errors pass through. */
 export function handleErrors(options?: ErrorResponseOptions): Wrap {
   const answer = createErrorResponses(options)
   return (handler) =>
@@ -59,7 +59,7 @@ export function handleErrors(options?: ErrorResponseOptions): Wrap {
     }
 }
 
-/** A handler that answers what is below the path of the routes, and passes the rest to the handler it is given. */
+/** A handler that answers requests below the path of the routes, and passes the rest to your handler. */
 export function mount<Rest extends readonly unknown[], Given extends Request>(
   routes: MountableRoutes,
   handler: FetchHandler<Rest, Given>,
@@ -79,7 +79,7 @@ export function implicitRefresh(tokens: RefreshingManager): Wrap {
     }
 }
 
-/** A copy of the response with `Set-Cookie` values added to those it has; works where headers cannot change too. */
+/** Returns a copy of a response with added `Set-Cookie` values. Also works for responses with immutable headers. */
 export function sendCookies(response: Response, cookies: readonly string[]): Response {
   // Always a copy: the headers of `Response.redirect` and of a fetched response are immutable.
   const headers = new Headers(response.headers)

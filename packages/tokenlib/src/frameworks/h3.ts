@@ -9,7 +9,7 @@ import { createMount, type MountableRoutes } from '../routes/router.js'
 import type { RefreshingManager } from '../sessions/implicit-refresh.js'
 import { createNodeRefresh } from './node-refresh.js'
 
-/** Middleware that lets a request on only after every dependency has passed. */
+/** Middleware that passes a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): Middleware {
@@ -37,7 +37,7 @@ export function inject<
   }
 }
 
-/** Middleware, to be used first: token errors become RFC 6750 answers, others pass through. */
+/** Turns token errors into RFC 6750 responses. Register it first; other errors pass through. */
 export function handleErrors(options?: ErrorResponseOptions): Middleware {
   const answer = createErrorResponses(options)
   return async (event, next) => {

@@ -23,7 +23,7 @@ import {
   setRequestIp,
 } from '../http/view.js'
 
-/** Middleware that lets a request on only after every dependency has passed. */
+/** Middleware that passes a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): MiddlewareHandler {
@@ -63,7 +63,7 @@ export function inject(
   }
 }
 
-/** A dependency chosen by the context, for managers that need `c.env`; chosen once per request. */
+/** Selects a dependency by the context, once per request: for managers that need `c.env`. */
 export function fromContext<Value>(select: (c: Context) => Dependency<Value>): Dependency<Value> {
   hasContextDependencies = true
   const selected = new WeakMap<Context, Dependency<Value>>()
@@ -78,7 +78,7 @@ export function fromContext<Value>(select: (c: Context) => Dependency<Value>): D
   }
 }
 
-/** For `app.onError`: token errors become RFC 6750 answers, others the answer Hono gives without a handler. */
+/** Turns token errors into RFC 6750 responses, for `app.onError`. Other errors get Hono's standard response. */
 export function handleErrors(
   options?: ErrorResponseOptions | ((c: Context) => ErrorResponseOptions),
 ): ErrorHandler {

@@ -14,7 +14,7 @@ export type KoaMiddleware<Given extends ExtendableContext = ExtendableContext> =
   next: Next,
 ) => Promise<void>
 
-/** Middleware that lets a request on only after every dependency has passed. */
+/** Middleware that passes a request on only after every dependency has passed. */
 export function enforce<Values extends readonly unknown[]>(
   ...dependencies: Dependencies<Values>
 ): KoaMiddleware {
@@ -49,7 +49,7 @@ export function inject(
   })
 }
 
-/** For `app.use` before all else: token errors become RFC 6750 answers, others are thrown on to Koa. */
+/** Turns token errors into RFC 6750 responses. Register it first; other errors are rethrown to Koa. */
 export function handleErrors(options?: ErrorResponseOptions): KoaMiddleware {
   const answer = createErrorAnswers(options)
   return async (ctx, next) => {
@@ -72,7 +72,7 @@ export function sendCookies(ctx: Pick<Context, 'append'>, cookies: readonly stri
   ctx.append('Set-Cookie', [...cookies])
 }
 
-/** Middleware that answers what is below the path of the routes, and passes on the rest. */
+/** Middleware that answers requests below the path of the routes, and passes on the rest. */
 export function mount(routes: MountableRoutes): KoaMiddleware {
   const answer = createNodeMount(routes)
   return async (ctx, next) => {

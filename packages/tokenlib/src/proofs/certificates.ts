@@ -13,7 +13,7 @@ export interface MtlsOptions {
    * incoming requests.
    */
   readonly readCertificate?: (request: RequestView) => ClientCertificate | null | undefined
-  /** Refuses tokens of either type that are not bound to a certificate, on every route. Default `false`. */
+  /** Rejects tokens of either type that are not bound to a certificate, on every route. Default `false`. */
   readonly required?: boolean
 }
 

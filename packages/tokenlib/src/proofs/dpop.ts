@@ -30,7 +30,7 @@ export interface DpopOptions {
    * can set it.
    */
   readonly publicUrl: PublicUrl
-  /** Refuses tokens of either type that are not bound to a key, on every route. Default `false`. */
+  /** Rejects tokens of either type that are not bound to a key, on every route. Default `false`. */
   readonly required?: boolean
   /** How old a proof may be, 1 second to 10 minutes. Default `'60s'`. */
   readonly maxAge?: Duration

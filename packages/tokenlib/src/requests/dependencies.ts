@@ -5,10 +5,10 @@ import { attach, readAttached, type RequestReader, type RequestView } from '../h
 import { nameScopes } from './authenticate.js'
 import { createPass, type FastLane } from './fast-lane.js'
 
-/** A function of the request that returns a value or throws; what routes are guarded with. */
+/** A function of the request that returns a value or throws. It guards routes. */
 export type Dependency<Value> = (request: RequestSource) => Value | Promise<Value>
 
-/** A dependency of this library: always a promise, and the same work only once for a request. */
+/** A dependency of this library: returns a promise, and does its work once per request. */
 export type TokenDependency<Value> = (request: RequestSource) => Promise<Value>
 
 /**

@@ -11,7 +11,7 @@ import {
 } from '../options.js'
 import { emitWarning, isPromise } from '../runtime.js'
 
-/** How errors are told to clients. */
+/** How errors become responses. */
 export interface ErrorResponseOptions {
   /** The manager's configuration, for its `JWT_ERROR_MESSAGE_KEY` and `JWT_HEADER_TYPE`. */
   readonly config?: TokenConfig
@@ -25,14 +25,14 @@ export interface ErrorResponseOptions {
   readonly formatError?: FormatError | null
 }
 
-/** An HTTP answer that every framework can send. */
+/** An HTTP response that every framework can send. */
 export interface ErrorResponse {
   readonly status: 401 | 403 | 409 | 503
   readonly headers: Readonly<Record<string, string>>
   readonly body: ErrorBody
 }
 
-/** The RFC 6750 answer to an error: status, challenge, and `{ message, error_type, code }`. */
+/** The RFC 6750 response to an error: status, challenge, and `{ message, error_type, code }`. */
 export function toErrorResponse(error: TokenError, options: ErrorResponseOptions = {}): ErrorResponse {
   assertErrorOptions(options, 'toErrorResponse()')
   const { code } = error

@@ -51,12 +51,12 @@ export interface TokenPolicy {
   readonly locations?: TokenLocation | readonly TokenLocation[]
   /** `false` leaves the CSRF check out for this route. */
   readonly csrf?: boolean
-  /** Whether a request without a token passes, with `null`. A bad token never does. */
+  /** Whether a request without a token passes, with `null`. An invalid token never does. */
   readonly optional?: boolean
   /** Leaves the revocation check out for this route. */
   readonly skipRevocation?: boolean
   /**
-   * Refuses tokens that are not bound to a key: `dpop` for the key of a client, `mtls` for a client certificate. A token that
+   * Rejects tokens that are not bound to a key: `dpop` for the key of a client, `mtls` for a client certificate. A token that
    * is bound always needs its proof.
    */
   readonly proof?: ProofKind

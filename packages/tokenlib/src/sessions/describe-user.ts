@@ -31,7 +31,7 @@ export interface DescribedLogin<Claims = JsonClaims> {
 
 /**
  * Returns what the tokens of a user contain, at login and at every refresh. `null` means that the user may no longer log
- * in: a login is refused, and a refresh ends the session.
+ * in: a login is rejected, and a refresh ends the session.
  */
 export type DescribeUser<Input extends object = JsonClaims, Known = Input> = (
   uid: string,

@@ -23,9 +23,9 @@ export interface RefreshingManager {
  * Refreshes the session of a request whose access cookie has expired and whose refresh cookie is valid, so that the request
  * continues with new tokens. Returns `null` if there was nothing to do.
  *
- * If the session has ended, or `describeUser` refuses its user, the request continues without a session, and the headers
+ * If the session has ended, or `describeUser` rejects its user, the request continues without a session, and the headers
  * delete its cookies. If the refresh token was just superseded, the request also continues without a session, but the
- * cookies stay: the browser has newer ones, or gets them soon. If the refresh token is refused for another reason, such as
+ * cookies stay: the browser has newer ones, or gets them soon. If the refresh token is rejected for another reason, such as
  * a missing CSRF value, the request continues unchanged. Rejects if the store or the signer is unavailable, or if
  * `describeUser` throws: that must not look like a logout.
  */

@@ -30,8 +30,8 @@ export interface UpgradeAuthenticator<Upgrade> {
 }
 
 /**
- * Authenticates a handshake of Node's `upgrade` event. A rejected handshake is answered with 401, 403 or 503 and the
- * connection is closed; the result is `null` then.
+ * Authenticates a handshake of Node's `upgrade` event. Returns `null` for a rejected handshake, after it has answered
+ * with 401, 403 or 503 and closed the connection.
  *
  * @example
  * const upgrade = await acceptUpgrade(tokens, request, socket)

@@ -22,7 +22,7 @@ export interface MemoryStoreOptions {
 const OPTIONS: OptionKinds<MemoryStoreOptions> = { allowInProduction: flag, clock: clockKind }
 
 /**
- * A store in the memory of this process, for tests and development.
+ * Creates a store in the memory of this process: for tests and development.
  *
  * It holds live entries and a few expired ones: every write also checks a few old revocations and drops expired ones.
  */

@@ -67,10 +67,10 @@ interface Operations extends Housekeeping {
 }
 
 /**
- * A store in MySQL 8.0 or MariaDB 10.6, or newer, shared by every process that is connected to the same primary.
+ * Creates a store in MySQL 8.0 or MariaDB 10.6 or later, shared by every process that is connected to the same primary.
  *
- * Takes the application's own pool, and leaves it open. Whatever its other users left on a connection, the store begins with
- * a rollback.
+ * The pool stays yours: the store never closes it. It begins with a rollback, whatever other code has left on a
+ * connection.
  */
 export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions = {}): MysqlStore {
   const parsed = parseOptions('createMysqlStore()', options, OPTIONS)

@@ -102,10 +102,10 @@ interface LookupAnswer extends HistoryAnswer {
 }
 
 /**
- * A store in PostgreSQL 13 or newer, shared by every process that is connected to the same primary.
+ * Creates a store in PostgreSQL 13 or later, shared by every process that is connected to the same primary.
  *
- * Takes the application's own client, and leaves it open. Every call is one statement that needs no settings of its
- * connection, so a pooler such as PgBouncer works too.
+ * The client stays yours: the store never closes it. Each call is a single statement and needs no session state, so you
+ * can use a pooler such as PgBouncer.
  */
 export function createPostgresStore(
   client: PostgresClient,

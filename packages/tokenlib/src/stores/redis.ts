@@ -43,9 +43,9 @@ const OPTIONS: OptionKinds<RedisStoreOptions> = {
 }
 
 /**
- * A store in Redis or Valkey. Takes the application's own client of `ioredis` or `redis`, and leaves it open.
+ * Creates a store in Redis or Valkey. The client, of `ioredis` or `redis`, stays yours: the store never closes it.
  *
- * Every revocation and every change of a session is one script on the primary, so it happens completely or not at all.
+ * Each revocation and each change of a session is one script on the primary, so it is applied completely or not at all.
  *
  * @example
  * const store = createRedisStore(new Redis('redis://127.0.0.1:6379'))

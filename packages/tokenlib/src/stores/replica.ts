@@ -35,7 +35,7 @@ export type { ReplicaOptions } from './replica/freshness.js'
 /**
  * Keeps a copy of a store's revocations in the memory of this process, so that a check needs no round trip.
  *
- * Checks are answered from the copy while it is known to be complete up to `bound` ago; otherwise they are refused with
+ * Checks are answered from the copy while it is known to be complete up to `bound` ago; otherwise they are rejected with
  * `RevocationUnavailableError`, or answered by the store.
  *
  * @example

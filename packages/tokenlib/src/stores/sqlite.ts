@@ -55,10 +55,10 @@ const OPTIONS: OptionKinds<SqliteStoreOptions> = {
 }
 
 /**
- * A store in a SQLite file, for all processes of one machine.
+ * Creates a store in a SQLite file, for all processes of one machine.
  *
- * The handle must be the store's own: a transaction or an unfinished iteration of somebody else on it would hold every
- * check at the moment when that began. The store sets it to WAL mode with full durability, and never closes it.
+ * Use the handle for the store only: while other code has a transaction or an unfinished iteration on it, checks would
+ * see old data. The store sets WAL mode with full durability, and never closes the handle.
  *
  * @example
  * import { DatabaseSync } from 'node:sqlite'

@@ -48,7 +48,7 @@ export function Public(): CustomDecorator {
   return SetMetadata(ACCESS, 'public' satisfies Access)
 }
 
-/** `TokenGuard` lets a request without a token on to this route or controller; a bad token is refused. */
+/** `TokenGuard` lets a request without a token on to this route or controller; an invalid token is rejected. */
 export function OptionalAuth(): CustomDecorator {
   return SetMetadata(ACCESS, 'optional' satisfies Access)
 }

@@ -133,11 +133,11 @@ type SubjectOf<Manager extends AnyManager> = Awaited<ReturnType<Manager['getCurr
 
 /** Decorators that know the claims and the subject of a manager. */
 export interface TokenDecorators<Manager extends AnyManager> {
-  /** The payload that the guard verified; without a token the request is refused, on optional routes too. */
+  /** The payload that the guard verified; without a token the request is rejected, on optional routes too. */
   TokenClaims(): ParameterFor<PayloadOf<Manager>>
   /** The same, or `null` for a request without a token. */
   OptionalTokenClaims(): ParameterFor<PayloadOf<Manager> | null>
-  /** What the subject getter finds; without a token the request is refused, on optional routes too. */
+  /** What the subject getter finds; without a token the request is rejected, on optional routes too. */
   CurrentSubject(): ParameterFor<SubjectOf<Manager>>
   /** The same, or `null` for a request without a token. */
   OptionalCurrentSubject(): ParameterFor<SubjectOf<Manager> | null>

@@ -29,7 +29,7 @@ const { issuer: _issuer, skipRevocation: _skipRevocation, ...DEMANDS } = UPGRADE
 const OPTIONS: OptionKinds<SocketProtection> = { ...DEMANDS, every: duration() }
 
 /**
- * A WebSocket adapter that authenticates each handshake once, and refuses it with 401, 403 or 503.
+ * A WebSocket adapter that authenticates each handshake once, and rejects it with 401, 403 or 503.
  *
  * @example
  * app.useWebSocketAdapter(protectSockets(new WsAdapter(app), tokens, { origins: ['https://app.example'] }))

@@ -60,7 +60,7 @@ export interface SessionRoutesOptions<
   /** Where the routes are. Default `/auth`. */
   readonly path?: string
   /**
-   * Says what the tokens of a user contain, at the login and at every refresh; `null` refuses the user. Registered at the
+   * Says what the tokens of a user contain, at the login and at every refresh; `null` rejects the user. Registered at the
    * manager, so that it counts for every refresh: as an option here for users who are known where the routes are made.
    */
   readonly describeUser?: DescribeUser<Input, Known>
@@ -75,7 +75,7 @@ export interface SessionRoutesOptions<
   readonly remember?: RememberLifetimes
   /** How many sessions a user may have, the new one included. */
   readonly maxSessions?: number
-  /** What happens to a login that would exceed `maxSessions`; `refuse` answers 403. Default `endOldest`. */
+  /** What happens to a login that would exceed `maxSessions`; `refuse` responds with 403. Default `endOldest`. */
   readonly whenFull?: 'endOldest' | 'refuse'
   /**
    * Binds sessions to a key that the browser keeps on its device, in browsers that can do so (W3C Device Bound Session
