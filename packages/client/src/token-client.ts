@@ -232,7 +232,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       if (epoch === started) hold(next, isKnown(next) ? undefined : 'loggedIn')
     } catch (error) {
       if (!isRefusal(error)) throw error
-      if (epoch === started) endEverywhere(csrf)
+      if (epoch !== started) return session ?? null
+      // The refresh route has just said that the session goes on: this answer is from a server with other keys.
+      if (canRefresh()) throw new TokenClientError('UNAVAILABLE', 'GET session', { cause: error })
+      endEverywhere(csrf)
     }
     return session ?? null
   }
@@ -247,15 +250,20 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const askOnce = async (): Promise<Session | null> => (epoch === started ? ask() : (session ?? null))
       return untilAvailable(timers, askOnce, tellOffline, (signals as { signal: AbortSignal }).signal)
     },
-    logIn: (credentials, given = {}) =>
-      (entering = callAfter([changing, refreshing], async () => {
+    async logIn(credentials, given = {}) {
+      entering = callAfter([changing, refreshing], async () => {
         addDefaults(given, { remember: false })
         const body = { ...credentials, ...given, transport: settings.transport }
         const answer = await call('POST', 'login', 'session', body)
         if (readCsrf() === null) throw new TokenClientError('COOKIES_MISSING', COOKIES_MISSING)
-        await keeper.enter(answer, sendLogout)
+        await keeper.enter(answer)
         return accept(answer, 'loggedIn')
-      })),
+      })
+      const entered = await entering
+      // Requests and a logout wait for the login, but not for the storage, which may hang.
+      await keeper.save()
+      return entered
+    },
     stepUp: (credentials) =>
       callAfter([changing, refreshing], async () => {
         const started = epoch
