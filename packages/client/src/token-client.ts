@@ -1,10 +1,10 @@
-import { isRefusal, parseAnswer, TokenClientError, toUnavailable } from './errors.js'
+import { isRefusal, TokenClientError } from './errors.js'
 import { addDefaults, assertOption, globals, parseOptions, type TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
 import { deliver as deliverAnew, tellOnce, unlessSuperseded, untilAvailable } from './outages.js'
-import { authorize, createRouteRequest, inTime } from './requests.js'
-import { type CallRoute, createSessionList } from './session-list.js'
+import { authorize, createCall } from './requests.js'
+import { createSessionList } from './session-list.js'
 import { type Change, joinTabs } from './tabs.js'
 import { createKeeper } from './token-keeper.js'
 import { createConnector, createSocket } from './token-socket.js'
@@ -131,19 +131,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return deliverAnew(first, { ...settings, isSafe, mayRepeat, authorize: addCredentials, mayGoOn })
   }
 
-  // The routes never redirect, and nothing must follow. For a POST with a body, a 401 is final.
-  const call: CallRoute<Claims> = (method, route, expected, body, token) =>
-    inTime(timers, async (signal) => {
-      const request = createRouteRequest(toRoute(route), method, !isBearer, signal, body)
-      const action = `${method} ${request.url}`
-      try {
-        const [isSafe, isFinal] = [route === 'refresh', body && method === 'POST']
-        const sending = isFinal ? deliver(request, isSafe, () => token ?? refreshToken) : send(request)
-        return await parseAnswer<TokenAnswer<Claims>>(action, await sending, expected)
-      } catch (cause) {
-        throw toUnavailable(action, cause)
-      }
-    })
+  const call = createCall<Claims>(timers, toRoute, !isBearer, (request, { route, isFinal, token }) =>
+    isFinal ? deliver(request, route === 'refresh', () => token ?? refreshToken) : send(request),
+  )
 
   const sendLogout = (token?: string) => call('POST', 'logout', undefined, {}, token)
 
