@@ -585,3 +585,13 @@ test.each([
 test('an unknown option of logIn is a TypeError', async () => {
   await expect(createTokenClient().logIn(ADA, { remembr: true } as never)).rejects.toThrow(TypeError)
 })
+
+test('a server with other keys does not end a session that the refresh route has just continued', async () => {
+  const { createClient, plan } = await openServer()
+  const client = createClient()
+  await client.logIn(ADA)
+  const refused = () => Response.json({ code: 'TOKEN_SIGNATURE_INVALID' }, { status: 401 })
+  plan('GET /auth/session', refused, refused)
+  await expect(client.session()).rejects.toMatchObject({ code: 'UNAVAILABLE' })
+  expect(await client.session()).toMatchObject({ sub: 'ada' })
+})

@@ -7,6 +7,10 @@ import { createDevice, locked, openDevice } from './open-storage.js'
 const EXPIRED = 16 * 60
 const REFRESH = 'POST /auth/refresh'
 
+const turns = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
+}
+
 /** An app with a user who is logged in, and what it sent since then. */
 async function openLoggedIn() {
   const opened = await openDevice()
@@ -80,6 +84,29 @@ describe('an app that is started again', () => {
     expect(await app.session()).toMatchObject({ sub: 'ada' })
     expect(events).toEqual(['offline UNAVAILABLE', 'refreshed'])
   })
+
+  test('and while only some servers of a deployment know the new key', async () => {
+    const { client, startApp, plan, events, device, tokens } = await openLoggedIn()
+    const refused = () => Response.json({ code: 'TOKEN_SIGNATURE_INVALID' }, { status: 401 })
+    plan('GET /auth/session', refused, refused)
+    await expect(client.session()).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      cause: { code: 'TOKEN_SIGNATURE_INVALID' },
+    })
+    expect(device.stored).not.toBeNull()
+    expect(await client.session()).toMatchObject({ sub: 'ada' })
+    expect(events).toEqual(['refreshed'])
+    const app = startApp({ clock: createPauses().clock })
+    await app.start()
+    plan('GET /auth/session', refused, refused, refused, refused)
+    expect(await app.start()).toMatchObject({ sub: 'ada' })
+    expect(events).not.toContain('loggedOut')
+    // The refresh route still ends it.
+    await tokens.revoke.user('ada')
+    plan('GET /auth/session', refused)
+    expect(await app.session()).toBeNull()
+    expect(device.stored).toBeNull()
+  })
 })
 
 describe('a refresh token that is not stored', () => {
@@ -133,17 +160,52 @@ describe('a refresh token that is not stored', () => {
     expect(events).toEqual([...failed, ...failed, ...failed, 'refreshed', 'refreshed'])
   })
 
-  test('at a login: it is rejected, and its session ended', async () => {
-    const { startApp, device, tokens, events } = await openDevice()
+  test('at a login: it is in memory until the storage works again', async () => {
+    const { startApp, fetchNotes, expire, client, device, events } = await openLoggedIn()
     device.before.write = locked
-    const client = startApp()
-    await expect(client.logIn(ADA)).rejects.toMatchObject({
-      code: 'STORAGE_FAILED',
-      cause: { message: 'errSecInteractionNotAllowed' },
-    })
-    expect(await tokens.sessions.list('ada')).toEqual([])
-    expect(await client.session()).toBeNull()
-    expect(events).toEqual(['storageFailed STORAGE_FAILED'])
+    expect(await client.logIn(BOB)).toMatchObject({ sub: 'bob' })
+    // The next start must not bring back the user before.
+    expect(device.stored).toBeNull()
+    for (let round = 0; round < 2; round++) {
+      expect(await fetchNotes()).toBe(200)
+      expire()
+    }
+    expect(await client.session()).toMatchObject({ sub: 'bob' })
+    device.before = {}
+    expire()
+    expect(await fetchNotes()).toBe(200)
+    expire()
+    expect(await startApp().start()).toMatchObject({ sub: 'bob' })
+    expect(await fetchNotes()).toBe(200)
+    const failed = 'storageFailed STORAGE_FAILED'
+    expect(events.filter((name) => name !== 'refreshed')).toEqual(['loggedIn', failed, failed, failed])
+  })
+
+  test.each(['logOut', 'logOutEverywhere'] as const)(
+    'at a login whose token cannot be stored, %s ends the session',
+    async (logOut) => {
+      const { startApp, device, tokens, events, requests } = await openDevice()
+      device.before = { write: locked, remove: locked }
+      const client = startApp()
+      await client.logIn(ADA)
+      device.before = {}
+      await client[logOut]()
+      expect(await tokens.sessions.list('ada')).toEqual([])
+      const count = requests.length
+      expect(await client.session()).toBeNull()
+      expect(requests).toHaveLength(count)
+      expect(events).toEqual(['loggedIn', 'storageFailed STORAGE_FAILED', 'loggedOut'])
+    },
+  )
+
+  test('at a login whose token cannot be stored, the server ends the session', async () => {
+    const { client, fetchNotes, device, tokens, events } = await openLoggedIn()
+    device.before = { write: locked, remove: locked }
+    await client.logIn(BOB)
+    await tokens.revoke.user('bob')
+    expect(await fetchNotes()).toBe(401)
+    // Ada's token is still stored, but her session does not go on in place of Bob's.
+    expect(events).toEqual(['loggedIn', 'storageFailed STORAGE_FAILED', 'loggedOut'])
   })
 })
 
@@ -179,42 +241,113 @@ describe('a storage that cannot be read', () => {
     expect(await startApp().start()).toMatchObject({ sub: 'ada' })
   })
 
-  test('in time: it fails after 25 seconds, and calls do not overtake the one that hangs', async () => {
-    const { startApp, device, origin } = await openDevice()
+  test('in time: it fails after 25 seconds, and at once until the call that hangs has ended', async () => {
+    const { device, startApp } = await openLoggedIn()
     const clock = createVirtualClock()
-    let answered = createSignal()
-    const client = startApp({
-      clock,
-      async fetch(input, init) {
-        const response = await fetch(input, init)
-        answered.send()
-        return response
-      },
+    const app = startApp({ clock })
+    const reading = createSignal()
+    const released = createSignal()
+    device.before.read = () => {
+      reading.send()
+      return released.sent
+    }
+    const failed = expect(app.session()).rejects.toMatchObject({
+      code: 'STORAGE_FAILED',
+      cause: { name: 'TimeoutError' },
     })
+    await reading.sent
+    await clock.advance('25s')
+    await failed
+    await expect(app.session()).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    released.send()
+    await turns()
+    expect(await app.start()).toMatchObject({ sub: 'ada' })
+  })
+})
+
+describe('a login whose token is being written', () => {
+  /** An app that has logged Ada in, but its storage hangs. */
+  async function openHanging() {
+    const opened = await openDevice()
+    const { device, startApp, origin } = opened
+    const clock = createVirtualClock()
+    const client = startApp({ clock })
     const writing = createSignal()
     const released = createSignal()
     device.before.write = () => {
       writing.send()
       return released.sent
     }
-    const failed = expect(client.logIn(ADA)).rejects.toMatchObject({
-      code: 'STORAGE_FAILED',
-      cause: { name: 'TimeoutError' },
+    let isLoggedIn = false
+    const login = client.logIn(ADA).then((session) => {
+      isLoggedIn = true
+      return session
     })
     await writing.sent
+    const release = async (): Promise<void> => {
+      device.before = {}
+      released.send()
+      await turns()
+    }
+    const expire = async (): Promise<void> => {
+      opened.clock.seconds += EXPIRED
+      await clock.advance(EXPIRED)
+    }
+    const fetchNotes = async (): Promise<number> => (await client.fetch(`${origin}/notes`)).status
+    return { ...opened, client, clock, login, release, expire, fetchNotes, isLoggedIn: () => isLoggedIn }
+  }
+  test('waits for it, while requests are sent', async () => {
+    const { fetchNotes, login, release, isLoggedIn, startApp } = await openHanging()
+    expect(await fetchNotes()).toBe(200)
+    expect(isLoggedIn()).toBe(false)
+    await release()
+    expect(await login).toMatchObject({ sub: 'ada' })
+    expect(await startApp().start()).toMatchObject({ sub: 'ada' })
+  })
+
+  test('waits for at most 25 seconds, and the session goes on', async () => {
+    const { clock, login, fetchNotes, expire, release, device, events, startApp } = await openHanging()
     await clock.advance('25s')
-    await failed
-    device.before = {}
-    answered = createSignal()
-    const again = client.logIn(BOB)
-    await answered.sent
-    for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
-    expect(device.calls).toEqual(['write'])
-    released.send()
-    await again
+    expect(await login).toMatchObject({ sub: 'ada' })
+    expect(events).toEqual(['loggedIn', 'storageFailed STORAGE_FAILED'])
+    // Nothing waits for the storage a second time.
+    await expire()
+    expect(await fetchNotes()).toBe(200)
+    await release()
+    expect(device.calls).toEqual(['write', 'write'])
+    expect(await startApp().start()).toMatchObject({ sub: 'ada' })
+  })
+
+  test('can be logged out, and is not stored afterwards', async () => {
+    const { clock, client, login, tokens, release, device } = await openHanging()
+    const logout = expect(client.logOut()).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    await turns()
+    await clock.advance('25s')
+    await logout
+    await login
+    expect(await tokens.sessions.list('ada')).toEqual([])
+    await release()
+    expect([device.stored, await client.session()]).toEqual([null, null])
+  })
+
+  test('and a later one are not stored after a logout', async () => {
+    const { clock, client, login, release, device } = await openHanging()
+    await clock.advance('25s')
+    await login
+    await client.logIn(BOB)
+    await expect(client.logOut()).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    await release()
+    expect(device.calls).toEqual(['write', 'remove'])
+  })
+
+  test('does not replace a later one', async () => {
+    const { clock, client, login, release, device, startApp } = await openHanging()
+    await clock.advance('25s')
+    await login
+    expect(await client.logIn(BOB)).toMatchObject({ sub: 'bob' })
+    await release()
     expect(device.calls).toEqual(['write', 'write'])
     expect(await startApp().start()).toMatchObject({ sub: 'bob' })
-    expect((await client.fetch(`${origin}/notes`)).status).toBe(200)
   })
 })
 

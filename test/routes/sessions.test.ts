@@ -118,7 +118,10 @@ describe('the name of a session', () => {
 
   test('is refused if the data has no room for it', async () => {
     const { rename, read } = await open({ note: 'x'.repeat(2000) })
-    expect(await outcome(await rename(`{"label":"${'y'.repeat(100)}"}`))).toEqual([400, 'REQUEST_INVALID'])
+    expect(await outcome(await rename(`{"label":"${'y'.repeat(100)}"}`))).toEqual([
+      400,
+      'SESSION_DATA_TOO_LARGE',
+    ])
     expect((await rename('{"label":"y"}')).status).toBe(204)
     expect(await read()).toMatchObject({ label: 'y' })
   })

@@ -314,6 +314,17 @@ describeAttacks('opaque tokens of an issuer that is asked about them (RFC 7662 Â
     }
   })
 
+  ownAttack('logouts with active tokens do not use up the budget of other logouts', async () => {
+    const { tokens, endpoint } = createOpaqueReceiver()
+    for (let at = 0; at < 50; at++) {
+      endpoint.tokens.set(`user-token-${at}`, answerFor({ sub: `user-${at}` }))
+      expect(await tokens.logout(withBearer(`user-token-${at}`))).toMatchObject({ sub: `opaque:user-${at}` })
+    }
+    endpoint.asked.length = 0
+    for (let at = 0; at < 50; at++) await tokens.logout(withBearer(`guess-${at}`)).catch(() => null)
+    expect(endpoint.asked).toHaveLength(10)
+  })
+
   ownAttack('failures do use it up, and one request brings few tokens', async () => {
     const { tokens, endpoint } = createOpaqueReceiver({ maxUnknown: 5 })
     endpoint.answer(async () => toAnswer({}, { status: 500 }))

@@ -136,6 +136,7 @@ describe('data that cannot be kept is refused, and nothing changes', () => {
       expect(await thrownBy(attempt)).toMatchObject({
         name: 'SessionDataError',
         code: 'SESSION_DATA_TOO_LARGE',
+        message: expect.stringMatching(/2048 bytes .*with its label/) as string,
       })
     }
     expect(await read(sid)).toEqual({ note })

@@ -1,6 +1,9 @@
+import { parseAnswer, toUnavailable } from './errors.js'
 import { CALL_TIMEOUT_MS, SAFE_METHOD } from './limits.js'
 import { type ClientTimers, globals } from './options.js'
 import { createAbortError } from './responses.js'
+import type { CallRoute } from './session-list.js'
+import type { TokenAnswer } from './types.js'
 
 /** Makes a call whose signal aborts when it takes too long. */
 export async function inTime<Value>(
@@ -15,8 +18,35 @@ export async function inTime<Value>(
   return run(controller.signal).finally(() => timers.clearTimeout(timer as never))
 }
 
-/** A request to a session route. The routes never redirect, and nothing must follow. */
-export function createRouteRequest(
+/** A call of a session route. For a POST with a body, a 401 is final. */
+interface RouteCall {
+  readonly route: string
+  readonly isFinal: boolean
+  readonly token: string | undefined
+}
+
+/** Creates the function that calls session routes. */
+export function createCall<Claims>(
+  timers: ClientTimers,
+  toRoute: (route: string) => URL,
+  hasCookies: boolean,
+  send: (request: Request, call: RouteCall) => Promise<Response>,
+): CallRoute<Claims> {
+  return (method, route, expected, body, token) =>
+    inTime(timers, async (signal) => {
+      const request = createRouteRequest(toRoute(route), method, hasCookies, signal, body)
+      const action = `${method} ${request.url}`
+      try {
+        const response = await send(request, { route, isFinal: !!body && method === 'POST', token })
+        return await parseAnswer<TokenAnswer<Claims>>(action, response, expected)
+      } catch (cause) {
+        throw toUnavailable(action, cause)
+      }
+    })
+}
+
+// The routes never redirect, and nothing must follow.
+function createRouteRequest(
   url: URL,
   method: string,
   hasCookies: boolean,

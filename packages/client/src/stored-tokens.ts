@@ -13,8 +13,10 @@ export interface TokenHolder {
 export interface TokenKeeper {
   /** Sends the newest refresh token, and keeps the next one before anybody uses it. */
   renew<Answer extends TokenHolder>(send: SendToken<Answer>): Promise<Answer>
-  /** Stores the refresh token of a login; ends the session if that fails. */
-  enter(answer: TokenHolder, revoke: SendToken<unknown>): Promise<void>
+  /** Takes the refresh token of a login. It is in memory until `save` has stored it. */
+  enter(answer: TokenHolder): Promise<void>
+  /** Stores the refresh token of a login. Never rejects: if that fails, the next refresh tries again. */
+  save(): Promise<void>
   /** Forgets the token, and then ends its session. */
   leave(revoke: SendToken<unknown>, isLoggedIn: boolean): Promise<void>
   /** Forgets the token of a session that has ended. */
@@ -43,21 +45,30 @@ const MAX_ATTEMPTS = 3
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 /**
- * Keeps the refresh token in the storage of an app, and nowhere else: what is not stored is never used. A token is used up
- * only when its successor is used, so the stored one is always good, whatever became of a response or a write.
+ * Keeps the refresh token in the storage of an app, and uses none that is not stored. A token is used up only when its
+ * successor is used, so the stored one is always good, whatever became of a response or a write. Only a login that cannot be
+ * stored stays in memory.
  */
 export function createStoredKeeper(
   storage: TokenStorage,
   { limit, createError, isRefusal, tell }: ClientParts,
 ): TokenKeeper {
-  // One after the other: a write that comes late must not replace a newer one.
+  // The refresh token of a login that is not stored yet.
+  let unstored: string | null = null
+
+  // One after the other: a write that comes late must not replace a newer one. Behind a call that hangs, nobody waits.
   let last: Promise<unknown> = Promise.resolve()
+  let isHanging = false
   const use = async <Value>(action: string, work: () => Promise<Value>): Promise<Value> => {
+    let isPending = true
+    const setDone = (): void => void (isPending = isHanging = false)
     const result = last.then(work)
-    last = result.catch(() => {})
+    last = result.then(setDone, setDone)
     try {
+      if (isHanging) throw new Error('An earlier call has not ended')
       return await limit(result)
     } catch (cause) {
+      isHanging ||= isPending
       const error = createError('STORAGE_FAILED', `storage.${action}`, { cause })
       tell(error)
       throw error
@@ -87,42 +98,59 @@ export function createStoredKeeper(
       return true
     }).catch(() => true)
 
+  const save = (): Promise<void> =>
+    use('write', async () => {
+      const token = unstored
+      if (token === null) return
+      try {
+        await storage.write(token)
+      } catch (cause) {
+        // The next start must not bring back the user before.
+        await storage.remove()
+        throw cause
+      }
+      if (unstored === token) unstored = null
+    }).catch(() => {})
+
   return {
+    save,
     async renew(send) {
       for (let attempt = 1; ; attempt++) {
-        const sent = await use('read', read)
+        const sent = unstored ?? (await use('read', read))
         // Another process of the app has logged out, or nobody has logged in.
         if (sent === null) throw createError('TOKEN_MISSING', 'storage', { status: 401 })
         try {
           const answer = await send(sent)
-          if (answer.refreshToken) await replace(sent, answer.refreshToken)
+          if (unstored === sent) {
+            unstored = answer.refreshToken ?? sent
+            await save()
+          } else if (answer.refreshToken) await replace(sent, answer.refreshToken)
           return answer
         } catch (cause) {
           if (!isRefusal(cause)) throw cause
           const { code } = cause as TokenClientError
           // Like an outage, which ends when the server is put right.
           if (!ENDS_SESSION.test(code)) throw createError('UNAVAILABLE', code, { cause })
+          if (unstored === sent) {
+            unstored = null
+            throw cause
+          }
           if ((await drop(sent)) || attempt === MAX_ATTEMPTS) throw cause
         }
       }
     },
-    async enter({ refreshToken }, revoke) {
+    async enter({ refreshToken }) {
       if (!refreshToken) throw createError('ANSWER_INVALID', 'no refreshToken')
-      try {
-        await use('write', () => storage.write(refreshToken))
-      } catch (error) {
-        // After a restart, nobody could end it.
-        await revoke(refreshToken).catch(() => {})
-        throw error
-      }
+      unstored = refreshToken
     },
     async leave(revoke, isLoggedIn) {
-      let sent: string | null = null
+      let sent = unstored
+      unstored = null
       let failure: Error | undefined
       // First: a logout works without a connection.
       await use('remove', async () => {
         try {
-          sent = await read()
+          sent ??= await read()
         } finally {
           await storage.remove()
         }
@@ -135,6 +163,9 @@ export function createStoredKeeper(
       }
       if (failure) throw failure
     },
-    forget: () => use('remove', () => storage.remove()),
+    forget() {
+      unstored = null
+      return use('remove', () => storage.remove())
+    },
   }
 }

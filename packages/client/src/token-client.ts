@@ -1,10 +1,10 @@
-import { isRefusal, parseAnswer, TokenClientError, toUnavailable } from './errors.js'
+import { isRefusal, TokenClientError } from './errors.js'
 import { addDefaults, assertOption, globals, parseOptions, type TokenClientOptions } from './options.js'
 import { COOKIES_MISSING, FINAL_CODE, MAX_ATTEMPTS, SAFE_METHOD } from './limits.js'
 import { createListeners } from './listeners.js'
 import { deliver as deliverAnew, tellOnce, unlessSuperseded, untilAvailable } from './outages.js'
-import { authorize, createRouteRequest, inTime } from './requests.js'
-import { type CallRoute, createSessionList } from './session-list.js'
+import { authorize, createCall } from './requests.js'
+import { createSessionList } from './session-list.js'
 import { type Change, joinTabs } from './tabs.js'
 import { createKeeper } from './token-keeper.js'
 import { createConnector, createSocket } from './token-socket.js'
@@ -131,19 +131,9 @@ export function createTokenClient<Claims = Record<string, unknown>>(
     return deliverAnew(first, { ...settings, isSafe, mayRepeat, authorize: addCredentials, mayGoOn })
   }
 
-  // The routes never redirect, and nothing must follow. For a POST with a body, a 401 is final.
-  const call: CallRoute<Claims> = (method, route, expected, body, token) =>
-    inTime(timers, async (signal) => {
-      const request = createRouteRequest(toRoute(route), method, !isBearer, signal, body)
-      const action = `${method} ${request.url}`
-      try {
-        const [isSafe, isFinal] = [route === 'refresh', body && method === 'POST']
-        const sending = isFinal ? deliver(request, isSafe, () => token ?? refreshToken) : send(request)
-        return await parseAnswer<TokenAnswer<Claims>>(action, await sending, expected)
-      } catch (cause) {
-        throw toUnavailable(action, cause)
-      }
-    })
+  const call = createCall<Claims>(timers, toRoute, !isBearer, (request, { route, isFinal, token }) =>
+    isFinal ? deliver(request, route === 'refresh', () => token ?? refreshToken) : send(request),
+  )
 
   const sendLogout = (token?: string) => call('POST', 'logout', undefined, {}, token)
 
@@ -232,7 +222,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       if (epoch === started) hold(next, isKnown(next) ? undefined : 'loggedIn')
     } catch (error) {
       if (!isRefusal(error)) throw error
-      if (epoch === started) endEverywhere(csrf)
+      if (epoch !== started) return session ?? null
+      // The refresh route has just said that the session goes on: this answer is from a server with other keys.
+      if (canRefresh()) throw new TokenClientError('UNAVAILABLE', 'GET session', { cause: error })
+      endEverywhere(csrf)
     }
     return session ?? null
   }
@@ -247,15 +240,20 @@ export function createTokenClient<Claims = Record<string, unknown>>(
       const askOnce = async (): Promise<Session | null> => (epoch === started ? ask() : (session ?? null))
       return untilAvailable(timers, askOnce, tellOffline, (signals as { signal: AbortSignal }).signal)
     },
-    logIn: (credentials, given = {}) =>
-      (entering = callAfter([changing, refreshing], async () => {
+    async logIn(credentials, given = {}) {
+      entering = callAfter([changing, refreshing], async () => {
         addDefaults(given, { remember: false })
         const body = { ...credentials, ...given, transport: settings.transport }
         const answer = await call('POST', 'login', 'session', body)
         if (readCsrf() === null) throw new TokenClientError('COOKIES_MISSING', COOKIES_MISSING)
-        await keeper.enter(answer, sendLogout)
+        await keeper.enter(answer)
         return accept(answer, 'loggedIn')
-      })),
+      })
+      const entered = await entering
+      // Requests and a logout wait for the login, but not for the storage, which may hang.
+      await keeper.save()
+      return entered
+    },
     stepUp: (credentials) =>
       callAfter([changing, refreshing], async () => {
         const started = epoch

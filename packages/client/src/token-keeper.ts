@@ -17,6 +17,7 @@ export function createKeeper(
     return {
       renew: (send) => send(),
       enter: nothing,
+      save: nothing,
       leave: (revoke) => revoke().then(nothing),
       forget: nothing,
     }
@@ -38,7 +39,8 @@ export function createKeeper(
     ))
   return {
     renew: async (send) => (await load()).renew(send),
-    enter: async (answer, revoke) => (await load()).enter(answer, revoke),
+    enter: async (answer) => (await load()).enter(answer),
+    save: async () => (await load()).save(),
     leave: async (revoke, isLoggedIn) => (await load()).leave(revoke, isLoggedIn),
     forget: async () => (await load()).forget(),
   }

@@ -40,7 +40,7 @@ export interface TokenClientEvents<Claims = Record<string, unknown>> {
   readonly loggedOut: undefined
   /** The server is unavailable: a refresh, or an attempt of `start`, failed. The session is kept. */
   readonly offline: TokenClientError
-  /** A call of `storage` failed or took too long. The session is kept, with the refresh token that is stored. */
+  /** A call of `storage` failed or took too long. The session is kept; that of a login is in memory until it is stored. */
   readonly storageFailed: TokenClientError
 }
 

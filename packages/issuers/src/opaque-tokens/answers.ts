@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { KeysUnavailableError, TokenDecodeError } from 'tokenlib/errors'
 import type { OpaqueTokens, OpenedToken, SourceContext } from 'tokenlib/kit'
-import { createLookupBudget } from '../keys/lookup-budget.js'
+import { createLookupBudget, type LookupBudget } from '../keys/lookup-budget.js'
 import type { Answer } from './endpoint.js'
 
 /** How answers are asked for and kept. */
@@ -26,7 +26,7 @@ export const REFUSED_MS = 10_000
 const MAX_REFUSED = 1000
 // How many requests to an endpoint wait for their answers at the same time.
 const MAX_PENDING = 500
-// How many look-ups there may be per second for callers that may not retry.
+// How many look-ups per second may find no active token, for callers that may not retry.
 const MAX_CERTAIN = 10
 
 interface Kept {
@@ -86,12 +86,12 @@ export function createAnswers(
     return entry
   }
 
-  const ask = async (id: string, token: string, isGuess: boolean): Promise<Kept | null> => {
+  const ask = async (id: string, token: string, budget: LookupBudget | null): Promise<Kept | null> => {
     const askedAt = now()
     waiting++
     try {
       const entry = keep(id, askedAt, await rules.ask(token))
-      if (isGuess && entry !== null) guesses.giveBack()
+      if (entry !== null) budget?.giveBack()
       return entry
     } catch (cause) {
       emit('keysFailed', () => ({ issuer, cause }))
@@ -104,13 +104,11 @@ export function createAnswers(
 
   // Starts a look-up within its budget.
   const start = (id: string, token: string, mustBeCertain: boolean): Promise<Kept | null> => {
-    const isKnown = known.has(id)
-    const isGuess = !isKnown && !mustBeCertain
-    const isAllowed = isKnown || (mustBeCertain ? certain.take() : guesses.take())
-    if (!isAllowed || waiting >= MAX_PENDING) {
+    const budget = known.has(id) ? null : mustBeCertain ? certain : guesses
+    if (waiting >= MAX_PENDING || budget?.take() === false) {
       throw unavailable(issuer, new Error('Too many tokens have to be looked up at this moment'))
     }
-    const asked = ask(id, token, isGuess)
+    const asked = ask(id, token, budget)
     // In a Worker, a request must not wait for what another one has started.
     if (!rules.isWorkerd) pending.set(id, asked)
     return asked

@@ -20,7 +20,7 @@ export type SessionDataChanges<Data extends object = JsonSessionData> = {
 /** A schema for the data of sessions, without `label`; what it returns is kept. */
 export type SessionDataSchema<Data extends object = object> = StandardSchemaV1<object, Data>
 
-/** The most bytes that the data of a session has, as JSON text in UTF-8. */
+/** The most bytes that the data of a session has, as JSON text in UTF-8 with its label. */
 export const MAX_DATA_BYTES = 2048
 
 /** The longest label of a session, in UTF-16 code units. */
@@ -104,7 +104,7 @@ function toText(data: Readonly<Record<string, unknown>>): string | null {
   if (bytes <= MAX_DATA_BYTES) return text
   throw new SessionDataError(
     'SESSION_DATA_TOO_LARGE',
-    `data must have at most ${MAX_DATA_BYTES} bytes as JSON, and this has ${bytes}`,
+    `data must have at most ${MAX_DATA_BYTES} bytes as JSON with its label, and this has ${bytes}`,
   )
 }
 

@@ -91,8 +91,11 @@ export interface SessionInfo<Data extends object = JsonSessionData> extends Sess
   readonly lastUsedAt: Date
   /** `null` for a session that never ends. */
   readonly expiresAt: Date | null
-  /** What the application keeps with the session, and the name of its device as `label`; `null` for nothing. */
-  readonly data: SessionData<Data> | null
+  /**
+   * What the application keeps with the session, and the name of its device as `label`; `null` for nothing. Any member may
+   * be missing: its user can name the device of a session that was opened without data, or before there was a schema.
+   */
+  readonly data: SessionData<Partial<Data>> | null
 }
 
 // ECMA-262 §21.4.1.1: no Date is later.

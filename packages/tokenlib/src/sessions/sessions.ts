@@ -99,7 +99,7 @@ export function createSessions<Input extends object, Data extends object>(
 /** Options of a new pair, and where its login comes from. */
 export interface OpenSessionOptions<Data extends object = JsonSessionData>
   extends PairTokenOptions, SessionClientOptions {
-  /** What the store keeps with the session, at most 2,048 bytes of JSON; `label` is the name of the device. */
+  /** What the store keeps with the session, at most 2,048 bytes of JSON with `label`, the name of the device. */
   readonly data?: SessionData<Data> | undefined
   /**
    * Whether cookies of this session outlive the browser session ("remember me"), also after a refresh. Default: see

@@ -89,7 +89,7 @@ function closeWhenInvalid(
   // A session is known to the manager that has authenticated the handshake.
   const authenticator = known !== null && followed !== null ? known.authenticator : manager
   // Not opened again where it is known: the keys of its issuer may be unavailable by now.
-  const verified =
+  let verified =
     known?.authenticator === authenticator
       ? known.verified
       : authenticator.verifier.open(upgrade.token.token, authenticator.now(), false)
@@ -106,7 +106,8 @@ function closeWhenInvalid(
     // A socket that ended before it was watched emits no event.
     if ((socket.readyState ?? 0) >= 2) return stop()
     try {
-      await recheckToken(authenticator, upgrade, anew)
+      // An issuer may have moved the end of an opaque token.
+      verified = await recheckToken(authenticator, upgrade, anew)
     } catch (error) {
       if (!stopped) closeSocket(socket, error, scheduler)
       stop()

@@ -120,7 +120,7 @@ export async function authenticateUpgrade(
     const upgrade = { payload, token: Object.freeze(token), protocol }
     // Read now: the connection outlives its handshake.
     const handshake = authenticator.clients.readQuietly(client)
-    accepted.set(upgrade, { authenticator, verified, followed, client: handshake })
+    accepted.set(upgrade, { authenticator, policy, verified, followed, client: handshake })
     return upgrade
   }
   return observeCheck(authenticator.observers, {
@@ -140,7 +140,10 @@ function copyView(view: RequestView): RequestView {
 export interface AcceptedUpgrade {
   /** The manager that has authenticated it. */
   readonly authenticator: Authenticator
-  readonly verified: VerifiedToken
+  /** What the handshake demanded of the token. */
+  readonly policy: ParsedPolicy
+  /** As of the handshake; for an opaque token, as of the last time that its issuer was asked. */
+  verified: VerifiedToken
   /** `null` for a socket that lives as long as its token. */
   readonly followed: FollowedSession | null
   /** Where the handshake came from, for events. */
@@ -157,7 +160,8 @@ export async function recheckUpgrade(upgrade: AuthenticatedUpgrade): Promise<voi
 }
 
 /**
- * Checks only time and revocation of a token that was accepted before; `anew` rereads its session from the store.
+ * Checks only time and revocation of a token that was accepted before; `anew` rereads its session from the store. Of an
+ * opaque token, it also checks the scopes, which may have changed.
  *
  * An open socket does not present its token again, so rechecking a rotated refresh token is not reuse.
  */
@@ -165,18 +169,24 @@ export async function recheckToken(
   authenticator: Authenticator,
   upgrade: AuthenticatedUpgrade,
   anew: boolean,
-): Promise<void> {
+): Promise<VerifiedToken> {
   const { token, location } = upgrade.token
-  const followed = readAccepted(upgrade)?.followed ?? null
-  const check = async (): Promise<void> => {
+  const known = readAccepted(upgrade)
+  const followed = known?.followed ?? null
+  const check = async (): Promise<VerifiedToken> => {
     const verified = await verifyWithKeys(authenticator, token, { allowExpired: followed !== null })
     // Read the clock after the keys were loaded: the token may have expired since.
     const now = authenticator.now()
     followed?.assertWatched(now)
     await assertUnrevoked(authenticator, token, verified, { location, view: null })
     await followed?.assertAlive(verified, now, anew)
+    if (verified.signer === null && known?.authenticator === authenticator) {
+      assertScopes(verified.payload, known.policy)
+      known.verified = verified
+    }
+    return verified
   }
-  await observeCheck(authenticator.observers, {
+  return observeCheck(authenticator.observers, {
     kind: 'recheck',
     run: () => reportingRejection(authenticator, toFacts(upgrade), check),
     readSubject: () => upgrade.payload.sub,
@@ -238,7 +248,7 @@ function checkMessage(
   }
 }
 
-// The issuer was asked for this message: its answer need not be remembered until now.
+// What the issuer said when it was asked for this message: its answer need not be remembered until now.
 function recallOpaque(known: AcceptedUpgrade | null, now: number): VerifiedToken | null {
   if (known === null || known.verified.signer !== null) return null
   assertClaims(known.verified.claims, known.verified.source.rules, now / 1000)

@@ -25,6 +25,7 @@ export type SessionRouteErrorCode =
   | 'RATE_LIMITED'
   | 'REQUEST_INVALID'
   | 'REQUEST_TOO_LARGE'
+  | 'SESSION_DATA_TOO_LARGE'
   | 'SESSION_NOT_FOUND'
 
 /** How a client gets its tokens: in cookies, or in the body of the answer. */

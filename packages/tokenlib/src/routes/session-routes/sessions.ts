@@ -6,7 +6,7 @@ import type { SessionInfo } from '../../revocation/session-store.js'
 import { createEmptyAnswer, createJsonAnswer, RefusedRequest } from '../router.js'
 import { SessionDataError } from '../../errors.js'
 import type { Sessions } from '../../sessions/sessions.js'
-import { malformed, parseLabelBody } from './credentials.js'
+import { parseLabelBody } from './credentials.js'
 import { createEnd, toSessionAnswer, toSessionEnd } from './answers.js'
 import type { RouteParts } from './options.js'
 
@@ -81,7 +81,7 @@ async function renameSession(
     return await sessions.update(id, sub, { label })
   } catch (error) {
     if (!(error instanceof SessionDataError) || error.code !== 'SESSION_DATA_TOO_LARGE') throw error
-    throw malformed('The data of the session has no room for this label')
+    throw new RefusedRequest(400, error.code, 'The data of the session has no room for this label')
   }
 }
 
