@@ -7,6 +7,7 @@ test.each([
   ['postgres://ada:hunter2@db.example/app?password=hunter2', 'postgres://ada@db.example/app'],
   ['postgres://ada:hun@ter2@db.example/app', 'postgres://ada@db.example/app'],
   ['postgres://ada:hun%23ter2@[::1]:5432/app#x', 'postgres://ada@[::1]:5432/app'],
+  ['mysql://ada:hunter2@db.example/app?ssl=true', 'mysql://ada@db.example/app'],
   ['sqlite:/var/lib/a@b/tokens.db', 'sqlite:/var/lib/a@b/tokens.db'],
 ])('%s is shown as %s', (url, shown) => {
   expect(hidePassword(url)).toBe(shown)

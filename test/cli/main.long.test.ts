@@ -6,14 +6,20 @@ import { join } from 'node:path'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { buildSync } from 'esbuild'
 import { Redis } from 'ioredis'
+import { createPool } from 'mysql2/promise'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RevocationStore, TokenConfig, TokenManager } from '../../packages/tokenlib/src/index.js'
+import { createMysqlStore } from '../../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore } from '../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore } from '../../packages/tokenlib/src/stores/redis.js'
 import { createSqliteStore } from '../../packages/tokenlib/src/stores/sqlite.js'
 import { PATIENT, SECRET } from '../helpers/manager.js'
-import { describeWithPostgres, describeWithRedis } from '../helpers/servers/describe-with-servers.js'
+import {
+  describeWithMysql,
+  describeWithPostgres,
+  describeWithRedis,
+} from '../helpers/servers/describe-with-servers.js'
 import {
   collect,
   environment,
@@ -126,6 +132,20 @@ describeWithPostgres('PostgreSQL', (url) => {
   })
 })
 
+describeWithMysql('MariaDB', (url) => {
+  testStore({
+    url,
+    drivers: ['mysql2', 'mariadb'],
+    namespace: 'cli',
+    async open() {
+      const pool = createPool(url)
+      const store = createMysqlStore(pool, { namespace: 'cli', allowVolatile: true })
+      await store.migrate()
+      return { store, close: () => pool.end() }
+    },
+  })
+})
+
 const path = join(newFolder(), 'tokens.db')
 
 describe('SQLite', () => {
@@ -198,6 +218,7 @@ test('a missing driver is named, and the command that installs it', async () => 
   for (const [store, name] of [
     ['redis://127.0.0.1:1', 'ioredis'],
     ['postgres://127.0.0.1:1/app', 'pg'],
+    ['mysql://127.0.0.1:1/app', 'mysql2'],
   ] as const) {
     const { exitCode, stderr } = await tokenlib(['sessions', 'ada', '--store', store], { cwd })
     expect(exitCode).toBe(2)
@@ -214,6 +235,8 @@ test('a server that accepts and never answers is unavailable, with every driver'
     ['redis', `redis://:hunter2@127.0.0.1:${port}`],
     ['pg', `postgres://ada:hunter2@127.0.0.1:${port}/app`],
     ['postgres', `postgres://ada:hunter2@127.0.0.1:${port}/app`],
+    ['mysql2', `mysql://ada:hunter2@127.0.0.1:${port}/app`],
+    ['mariadb', `mysql://ada:hunter2@127.0.0.1:${port}/app`],
   ] as const) {
     const args = ['sessions', 'ada', '--store', url, '--timeout', '300ms']
     const { exitCode, stdout, stderr } = await tokenlib(args, { cwd: folderWith(driver) })

@@ -57,6 +57,7 @@ describe('wrong usage ends with 2 and one line', () => {
     [['inspect', '-']],
     [['sessions']],
     [['sessions', 'ada']],
+    [['sessions', 'ada', '--store', 'mongodb://localhost']],
     [['sessions', 'ada', '--store', 'mysql://localhost']],
     [['sessions', 'ada', '--store', 'redis://localhost', '--timeout', 'soon']],
     [['revoke']],

@@ -32,7 +32,7 @@ import {
 import { describeSessionRoutes } from '../../packages/tokenlib/src/routes/session-routes.js'
 import { createMemoryStore } from '../../packages/tokenlib/src/stores/memory.js'
 import { replicate } from '../../packages/tokenlib/src/stores/replica.js'
-import { createMysqlStore } from '../../packages/tokenlib/src/stores/mysql.js'
+import { createMysqlStore, inspectMysql } from '../../packages/tokenlib/src/stores/mysql.js'
 import { createPostgresStore, inspectPostgres } from '../../packages/tokenlib/src/stores/postgres.js'
 import { createRedisStore, inspectRedis } from '../../packages/tokenlib/src/stores/redis.js'
 import {
@@ -74,12 +74,13 @@ export async function createPublicObjects(): Promise<PublicObjects> {
   const [config] = configs
   const clock = createClock()
   const [redis, pool, database] = createClients()
+  const mysql = createPool(`mysql://ada:${PASSWORD}@127.0.0.1:1/tokens`)
   const stores: Record<string, RevocationStore> = {
     createMemoryStore: createMemoryStore({ clock }),
     createSqliteStore: createSqliteStore(database),
     createDurableObjectStore: createDurableObjectStore(NAMESPACE),
     createRedisStore: createRedisStore(redis),
-    createMysqlStore: createMysqlStore(createPool(`mysql://ada:${PASSWORD}@127.0.0.1:1/tokens`)),
+    createMysqlStore: createMysqlStore(mysql),
     createPostgresStore: createPostgresStore(pool),
     replicate: replicate(createMemoryStore({ clock })),
   }
@@ -166,6 +167,7 @@ export async function createPublicObjects(): Promise<PublicObjects> {
       ],
       inspectRedis: [inspectRedis(redis)],
       inspectPostgres: [inspectPostgres(pool)],
+      inspectMysql: [inspectMysql(mysql)],
       inspectSqlite: [inspectSqlite('package.json')],
       RefusedRequest: [new RefusedRequest(400, 'BODY_INVALID', 'The body is no JSON')],
       createBackChannelLogout: [createBackChannelLogout(receiving, { clientId: 'app' })],

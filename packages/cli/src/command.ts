@@ -55,7 +55,7 @@ export const STORE_OPTIONS: CommandOptions = {
   store: {
     type: 'string',
     value: 'url',
-    description: 'redis://, rediss://, postgres:// or sqlite:<path>; otherwise TOKENLIB_STORE',
+    description: 'redis://, rediss://, postgres://, mysql:// or sqlite:<path>; otherwise TOKENLIB_STORE',
   },
   namespace: {
     type: 'string',

@@ -146,11 +146,13 @@ async function isInUse(opened: OpenedStore): Promise<boolean> {
     // The store has checked the prefix: letters, digits and underscores.
     return client.all(`SELECT 1 FROM sqlite_master WHERE name = '${namespace}meta'`).length > 0
   }
-  // Missing tables are reported by the store itself, which says how to create them.
-  const { heads } = client.inspection.tables
-  const [table] = await client.query(`SELECT to_regclass('${heads}') IS NOT NULL AS found`)
-  if (table?.['found'] !== true) return true
-  return (await client.query(`SELECT 1 FROM ${heads} WHERE namespace = $1`, [namespace])).length > 0
+  try {
+    return (await client.inspection.readHistory()) !== 'absent'
+  } catch (error) {
+    // Missing tables, which the store itself reports, with how to create them.
+    if (client.isAnswer(error)) return true
+    throw error
+  }
 }
 
 function toStoreError(url: string, error: unknown): unknown {

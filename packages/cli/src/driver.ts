@@ -4,6 +4,7 @@ import { join, resolve, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { systemScheduler, withDeadline } from 'tokenlib/kit'
 import { CommandError, EXIT } from './exit.js'
+import { toMessage } from './words.js'
 
 /** A package that talks to a database: its name, and what it exports. */
 export interface Driver {
@@ -94,6 +95,11 @@ export async function inTime<Value>(
   }
 }
 
+/** Throws the client's own error if it is an error reply of the server, which `inTime` takes for a failed connection. */
+export function rethrowAnswer(error: unknown, isAnswer: (cause: unknown) => boolean): never {
+  throw error instanceof CommandError && isAnswer(error.cause) ? (error.cause as Error) : error
+}
+
 /** Waits for a connection to close, but not for one that is gone. */
 export async function closeInTime(close: () => unknown): Promise<void> {
   try {
@@ -113,8 +119,7 @@ const CLOSE_TIMEOUT_MS = 1000
 function toReason(cause: unknown, url: string): string {
   // Several addresses were tried: localhost is one of IPv4 and one of IPv6.
   const [first = cause] = cause instanceof AggregateError ? (cause.errors as unknown[]) : []
-  const text =
-    first instanceof Error ? first.message || String((first as NodeJS.ErrnoException).code) : String(first)
+  const text = toMessage(first) || String((first as NodeJS.ErrnoException).code)
   if (!isUnambiguous(url)) {
     // The text may have a part of the password, which the driver took for the host.
     const code = (first as { readonly code?: unknown } | null | undefined)?.code

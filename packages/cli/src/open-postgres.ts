@@ -4,8 +4,7 @@ import {
   type PostgresClient,
   type TableOptions,
 } from 'tokenlib/postgres'
-import { closeInTime, type Driver, hidePassword, inTime, loadDriver } from './driver.js'
-import { CommandError } from './exit.js'
+import { closeInTime, type Driver, hidePassword, inTime, loadDriver, rethrowAnswer } from './driver.js'
 import type { OpenedStore, OpenStoreOptions, PostgresProbe } from './opened-store.js'
 
 type Values = readonly (string | number | null)[]
@@ -63,19 +62,16 @@ export function toPostgresProbe(
 ): PostgresProbe {
   const client = {
     query: async (statement: unknown, values: Values) => ({
-      rows: await query(statement as string, values).catch(unwrap),
+      rows: await query(statement as string, values).catch((error: unknown) =>
+        rethrowAnswer(error, isAnswer),
+      ),
     }),
   }
-  return { query, inspection: inspectPostgres(client, options) }
+  return { query, inspection: inspectPostgres(client, options), isAnswer }
 }
 
-// The command line wraps client errors as connection failures; an error reply from the server is not one.
-function unwrap(error: unknown): never {
-  throw error instanceof CommandError && isAnswer(error.cause) ? (error.cause as Error) : error
-}
-
-/** Whether an error is an answer of the server, with an SQLSTATE, and not about the connection (08) or a shutdown (57P). */
-export function isAnswer(error: unknown): boolean {
+// An SQLSTATE that is not about the connection (08) or a shutdown (57P).
+function isAnswer(error: unknown): boolean {
   const code = String((error as { readonly code?: unknown } | null)?.code)
   return /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code)
 }

@@ -1,4 +1,5 @@
 import { CommandError, EXIT } from './exit.js'
+import { openMysql } from './open-mysql.js'
 import { openPostgres } from './open-postgres.js'
 import { openRedis } from './open-redis.js'
 import { openSqlite } from './open-sqlite.js'
@@ -11,6 +12,8 @@ const OPENERS: Readonly<Record<string, (url: string, options: OpenStoreOptions) 
   'rediss:': openRedis,
   'postgres:': openPostgres,
   'postgresql:': openPostgres,
+  'mysql:': openMysql,
+  'mariadb:': openMysql,
   'sqlite:': openSqlite,
 }
 
@@ -19,7 +22,7 @@ export async function openStore(url: string, options: OpenStoreOptions): Promise
   const open = OPENERS[/^[a-z]+:/.exec(url)?.[0] ?? '']
   if (open === undefined) {
     throw new CommandError(
-      'The address of a store begins with redis://, rediss://, postgres://, postgresql:// or sqlite:',
+      'The address of a store begins with redis://, rediss://, postgres://, postgresql://, mysql://, mariadb:// or sqlite:',
       EXIT.usage,
     )
   }

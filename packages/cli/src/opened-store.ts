@@ -1,4 +1,5 @@
 import type { RevocationStore } from 'tokenlib'
+import type { MysqlInspection } from 'tokenlib/mysql'
 import type { PostgresInspection } from 'tokenlib/postgres'
 
 /** Sends commands to a Redis server. */
@@ -6,10 +7,19 @@ export interface RedisProbe {
   command(name: string, ...args: string[]): Promise<unknown>
 }
 
-/** Runs statements in a PostgreSQL database. */
-export interface PostgresProbe {
-  /** Looks at the data of the store; what the server answers with an error, rejects as the client has it. */
-  readonly inspection: PostgresInspection
+/** Looks at the tables of a store in a database server. */
+export interface TablesProbe<Inspection> {
+  /** What the server answers with an error, rejects as the client has it. */
+  readonly inspection: Inspection
+  /** Whether an error is an answer of the server, and not about the connection or a shutdown. */
+  readonly isAnswer: (error: unknown) => boolean
+}
+
+/** Looks at the tables of a store in MySQL or MariaDB. */
+export type MysqlProbe = TablesProbe<MysqlInspection>
+
+/** Looks at the tables of a store in PostgreSQL, and runs statements. */
+export interface PostgresProbe extends TablesProbe<PostgresInspection> {
   query(
     sql: string,
     values?: readonly (string | number | null)[],
@@ -38,6 +48,7 @@ interface Opened<Kind extends string, Client> {
 export type OpenedStore =
   | Opened<'redis', RedisProbe>
   | Opened<'postgres', PostgresProbe>
+  | Opened<'mysql', MysqlProbe>
   | Opened<'sqlite', SqliteProbe>
 
 /** How a store is opened. */

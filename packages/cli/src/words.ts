@@ -15,7 +15,10 @@ export function toWords(seconds: number): string {
 
 /** The message of a thrown value. */
 export function toMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof Error)) return String(error)
+  // The message of the package mariadb has the statement and its values too.
+  const { sqlMessage } = error as { readonly sqlMessage?: unknown }
+  return typeof sqlMessage === 'string' ? sqlMessage : error.message
 }
 
 /** A number with its noun: `1 session`, `2,000 sessions`. */

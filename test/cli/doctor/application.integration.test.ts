@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
+  describeWithMysql,
   describeWithOwnServer,
   describeWithPostgres,
   describeWithRedis,
@@ -26,7 +27,7 @@ beforeAll(() => {
   mkdirSync(join(folder, 'node_modules'))
   symlinkSync(join(ROOT, 'packages/tokenlib'), join(folder, 'node_modules/tokenlib'))
   symlinkSync(join(ROOT, 'node_modules/@tokenlib'), join(folder, 'node_modules/@tokenlib'))
-  for (const name of ['ioredis', 'redis', 'pg', 'postgres', '@photostructure'])
+  for (const name of ['ioredis', 'redis', 'pg', 'postgres', 'mysql2', 'mariadb', '@photostructure'])
     symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
 })
 
@@ -208,6 +209,50 @@ describeWithPostgres('PostgreSQL', (url) => {
     expect(find('store-history')?.level).toBe('ok')
     expect(document.store).toMatchObject({ kind: 'postgres', url: `postgres://${hostname}:${port}` })
     expect(find('postgres-timeout')?.fix).toContain(`Run on ${hostname}:${port}: ALTER ROLE`)
+  })
+})
+
+describeWithMysql('MariaDB', (url) => {
+  const { hostname, port } = new URL(url)
+  test.each([
+    ['mysql2', `${hostname}:${port}`],
+    ['mysql2/promise', `${hostname}:${port}`],
+    // It does not say where it is connected to.
+    ['mariadb', 'the server'],
+  ])('is looked at through the client of %s', async (driver, place) => {
+    const address = driver === 'mariadb' ? url.replace('mysql:', 'mariadb:') : url
+    const { find, document, exitCode, stdout } = await inspect(`${MANAGER}
+      import mysql from '${driver}'
+      import { createMysqlStore } from 'tokenlib/mysql'
+      const client = mysql.createPool('${address}')
+      const store = createMysqlStore(client, { namespace: '${driver}', prefix: 'other_', allowVolatile: true })
+      await store.migrate()
+      export const tokens = new TokenManager({ config, store })
+      await tokens.sessions.open({ uid: 'ada' })`)
+    expect([exitCode, document.summary.errors], stdout).toEqual([0, 0])
+    expect(find('mysql-tables')?.level).toBe('ok')
+    expect(find('store-writable')?.level).toBe('ok')
+    expect(find('store-history')?.level).toBe('ok')
+    expect(document.store).toMatchObject({ kind: 'mysql', url: `mysql://${place}` })
+    expect(find('mysql-timeout')?.fix).toContain(`Run on ${place}: SET GLOBAL`)
+  })
+
+  test('with rights on the names that the tables have', async () => {
+    const { find } = await inspect(`${MANAGER}
+      import mysql from 'mysql2'
+      import { createMysqlStore } from 'tokenlib/mysql'
+      const pool = mysql.createPool('${url}')
+      await createMysqlStore(pool, { prefix: 'rights_' }).migrate()
+      for (const sql of [
+        "create user if not exists 'rights'@'%' identified by 'r'",
+        'grant select, insert, update on ${new URL(url).pathname.slice(1)}.* to rights'
+      ]) await pool.promise().query(sql)
+      await pool.promise().end()
+      const client = mysql.createPool('${url.replace(/\/\/[^@]*@/, '//rights:r@')}')
+      const store = createMysqlStore(client, { prefix: 'rights_', allowVolatile: true })
+      export const tokens = new TokenManager({ config, store })`)
+    expect(find('store-writable')?.title).toContain('delete on rights_heads')
+    expect(find('store-writable')?.fix).toMatch(/GRANT delete ON `\w+`\.`rights_heads` TO 'rights'@'%';/)
   })
 })
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { MYSQL_CHECKS } from '../../../packages/cli/src/doctor/check-mysql.js'
 import { POSTGRES_CHECKS } from '../../../packages/cli/src/doctor/check-postgres.js'
-import { TABLES_VERSION } from '../../../packages/tokenlib/src/stores/postgres/tables.js'
 import { REDIS_CHECKS } from '../../../packages/cli/src/doctor/check-redis.js'
 import {
   notTried,
@@ -11,8 +11,14 @@ import { SQLITE_CHECKS } from '../../../packages/cli/src/doctor/check-sqlite.js'
 import { STORE_CHECKS, type StoreFacts } from '../../../packages/cli/src/doctor/check-store.js'
 import { type Endpoint, readAddress, toPlace, toRedisCli } from '../../../packages/cli/src/doctor/endpoint.js'
 import { type Check, type Level, runChecks } from '../../../packages/cli/src/doctor/findings.js'
+import type { MysqlFacts, MysqlServerFacts } from '../../../packages/cli/src/doctor/read-mysql.js'
 import type { PostgresFacts, ServerFacts } from '../../../packages/cli/src/doctor/read-postgres.js'
 import type { RedisFacts } from '../../../packages/cli/src/doctor/read-redis.js'
+import {
+  type SqlFacts,
+  TABLE_NAMES,
+  type TableName,
+} from '../../../packages/cli/src/doctor/read-sql-server.js'
 import type { SqliteFacts } from '../../../packages/cli/src/doctor/read-sqlite.js'
 import { printReport } from './print-report.js'
 
@@ -138,7 +144,7 @@ test('what a server answers cannot write to the terminal', () => {
 const SERVER: ServerFacts = {
   version: '17.2',
   versionNumber: 170_002,
-  role: 'app',
+  user: 'app',
   isStandby: false,
   isTls: true,
   isolation: 'read committed',
@@ -152,10 +158,24 @@ const SERVER: ServerFacts = {
   connections: 10,
   maxConnections: 100,
 }
-const POSTGRES: PostgresFacts = {
+const SQL: Omit<SqlFacts, 'server' | 'tables'> = {
   endpoint: { host: 'db.example', port: '5433', isTls: null, hasPassword: true },
+  names: Object.fromEntries(TABLE_NAMES.map((name) => [name, `app.shop_${name}`])) as Record<
+    TableName,
+    string
+  >,
+  tablesVersion: 1,
+  neededVersion: 1,
+  refusal: null,
+  history: 'whole',
+  pruning: null,
+  latency: null,
+  clock: null,
+}
+const POSTGRES: PostgresFacts = {
+  ...SQL,
   server: SERVER,
-  tables: (['version', 'heads', 'revocations', 'sessions', 'spent'] as const).map((name) => ({
+  tables: TABLE_NAMES.map((name) => ({
     name,
     persistence: 'p',
     denied: [],
@@ -164,13 +184,6 @@ const POSTGRES: PostgresFacts = {
     hasAutovacuum: true,
   })),
   indexes: null,
-  tablesVersion: TABLES_VERSION,
-  neededVersion: TABLES_VERSION,
-  refusal: null,
-  history: 'whole',
-  pruning: null,
-  latency: null,
-  clock: null,
 }
 const withServer = (server: Partial<ServerFacts>): Partial<PostgresFacts> => ({
   server: { ...SERVER, ...server },
@@ -200,6 +213,65 @@ describe('a PostgreSQL server', () => {
     ['store-accepted', 'ok', {}],
   ])('%s is %s', (id, level, facts) => {
     expect(levelOf(id, { ...POSTGRES, ...facts }, POSTGRES_CHECKS)).toBe(level)
+  })
+})
+
+const MYSQL_SERVER: MysqlServerFacts = {
+  version: '11.4.2',
+  isMariadb: true,
+  user: "'app'@'%'",
+  isTls: true,
+  connections: 10,
+  maxConnections: 100,
+  settings: new Map([
+    ['autocommit', 'ON'],
+    ['innodb_flush_log_at_trx_commit', '1'],
+  ]),
+  isReplica: false,
+  replicas: 0,
+  isSemiSynchronous: false,
+}
+const MYSQL: MysqlFacts = {
+  ...SQL,
+  server: MYSQL_SERVER,
+  tables: TABLE_NAMES.map((name) => ({ name, engine: 'InnoDB', denied: [] })),
+  indexes: null,
+}
+const withMysql = (
+  server: Partial<MysqlServerFacts>,
+  settings: Readonly<Record<string, string>> = {},
+): Partial<MysqlFacts> => ({
+  server: {
+    ...MYSQL_SERVER,
+    ...server,
+    settings: new Map([...MYSQL_SERVER.settings, ...Object.entries(settings)]),
+  },
+})
+const MYSQL_8 = { version: '8.0.36', isMariadb: false } as const
+
+describe('a MySQL server', () => {
+  test.each<[string, Level | null, Partial<MysqlFacts>]>([
+    ['mysql-version', 'ok', withMysql(MYSQL_8)],
+    ['mysql-version', 'error', withMysql({ version: '10.5.9' })],
+    ['mysql-version', 'error', withMysql({ ...MYSQL_8, version: '5.7.44' })],
+    ['mysql-version', 'note', { server: null }],
+    ['mysql-role', 'note', withMysql({ ...MYSQL_8, isReplica: null })],
+    ['mysql-role', 'error', withMysql({}, { innodb_read_only: 'ON' })],
+    ['mysql-durability', 'ok', withMysql({}, { innodb_flush_log_at_trx_commit: '3' })],
+    ['mysql-durability', 'error', withMysql(MYSQL_8, { innodb_doublewrite: 'DETECT_ONLY' })],
+    ['mysql-durability', 'error', withMysql({}, { innodb_flush_method: 'nosync' })],
+    ['mysql-durability', 'ok', withMysql({}, { log_bin: 'OFF', sync_binlog: '0' })],
+    ['mysql-failover', null, withMysql({ ...MYSQL_8, replicas: null })],
+    ['mysql-failover', 'ok', withMysql({ replicas: 2, isSemiSynchronous: true })],
+    ['mysql-galera', 'error', withMysql({}, { wsrep_on: 'ON', wsrep_sync_wait: '6' })],
+    ['mysql-galera', 'ok', withMysql({}, { wsrep_on: 'ON', wsrep_sync_wait: '7' })],
+    ['mysql-galera', null, {}],
+    ['mysql-session', 'error', withMysql({}, { transaction_read_only: 'ON' })],
+    ['mysql-tables', 'note', { tables: null }],
+    ['mysql-connections', 'warning', withMysql({ connections: 95 })],
+    ['store-accepted', 'error', { refusal: 'Something that no check here knows' }],
+  ])('%s is %s', (id, level, facts) => {
+    expect(levelOf(id, { ...MYSQL, ...facts }, MYSQL_CHECKS)).toBe(level)
   })
 })
 
@@ -267,6 +339,8 @@ test.each([
   ['postgres://ada:pw@db.example/app', 'db.example:5432', null],
   ['postgres://ada:pw@one.example:5433,two.example:5434/app', 'one.example:5433', null],
   ['postgres:///app?host=%2Fvar%2Frun', '/var/run:5432', null],
+  ['mysql://ada:pw@db.example/app', 'db.example:3306', null],
+  ['mariadb://ada:pw@[::1]:3307/app', '[::1]:3307', null],
 ])('what to do at %s names %s', (address, place, command) => {
   const endpoint = readAddress(address)
   expect(toPlace(endpoint)).toBe(place)
@@ -287,4 +361,21 @@ test('every command that is to be run names the server that was checked', () => 
   )
   expect(statements.length).toBeGreaterThan(1)
   for (const { fix } of statements) expect(fix).toMatch(/^Run on db\.example:5433: ALTER /)
+})
+
+test('what is to be run has the names of the tables as they are', () => {
+  const lacking = (POSTGRES.tables ?? []).map((table) => ({ ...table, denied: ['delete'], engine: 'Aria' }))
+  const fixes = [
+    ...runChecks({ ...MYSQL, tables: lacking, indexes: [] }, MYSQL_CHECKS),
+    ...runChecks({ ...POSTGRES, tables: lacking, indexes: [] }, POSTGRES_CHECKS),
+  ].filter(({ level, fix }) => level === 'error' && fix.startsWith('Run'))
+  expect(fixes.map(({ id }) => id)).toEqual([
+    'store-writable',
+    'mysql-indexes',
+    'mysql-engine',
+    'store-writable',
+    'postgres-indexes',
+  ])
+  for (const { fix, title } of fixes) expect([fix, title].join(' ')).not.toContain('tokenlib')
+  for (const { fix } of fixes) expect(fix).toContain('app.shop_')
 })

@@ -24,7 +24,8 @@ describe('the command', () => {
     ['a warning and --strict', 1, ['--strict'], { ...SAFE_ENV, JWT_DECODE_LEEWAY: '10m' }],
     ['keys in code', 0, ['--keys-in-code'], { NODE_ENV: 'production' }],
     ['an argument', 2, ['redis://127.0.0.1'], SAFE_ENV],
-    ['an invalid address', 2, ['--store', 'mysql://127.0.0.1'], SAFE_ENV],
+    ['an invalid address', 2, ['--store', 'mongodb://127.0.0.1'], SAFE_ENV],
+    ['an address without a database', 2, ['--store', 'mysql://127.0.0.1'], SAFE_ENV],
     ['a replica without a store', 2, ['--replica'], SAFE_ENV],
     ['an invalid timeout', 2, ['--store', 'redis://127.0.0.1', '--timeout', 'soon'], SAFE_ENV],
   ])('with %s exits with %i', async (_name, exitCode, args, env) => {

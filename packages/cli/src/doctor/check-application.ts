@@ -74,7 +74,7 @@ const checkShared: Check<ApplicationFacts> = ({ store, isProduction }) => {
   return createFinding('store-shared', isProduction ? 'error' : 'note', {
     title: 'Revocations and sessions are in the memory of one process.',
     detail: 'A restart forgets them, so that revoked tokens are valid again. Other processes never see them.',
-    fix: 'Use createRedisStore(), createPostgresStore() or createSqliteStore().',
+    fix: 'Use createRedisStore(), createPostgresStore(), createMysqlStore() or createSqliteStore().',
   })
 }
 

@@ -1,14 +1,17 @@
 import type { RevocationStore } from 'tokenlib'
 import type { OpenedStore } from '../opened-store.js'
+import { MYSQL_CHECKS } from './check-mysql.js'
 import { POSTGRES_CHECKS } from './check-postgres.js'
 import { REDIS_CHECKS } from './check-redis.js'
 import { notTried, readReplica, REPLICA_CHECKS, type ReplicaFacts } from './check-replica.js'
 import { SQLITE_CHECKS } from './check-sqlite.js'
 import { STORE_CHECKS, type StoreFacts } from './check-store.js'
 import type { Endpoint } from './endpoint.js'
-import { type Finding, runChecks } from './findings.js'
+import { type Check, type Finding, runChecks } from './findings.js'
+import { readMysql } from './read-mysql.js'
 import { readPostgres } from './read-postgres.js'
 import { readRedis } from './read-redis.js'
+import type { SqlFacts } from './read-sql-server.js'
 import { readSqlite } from './read-sqlite.js'
 
 /** The options of a store check. */
@@ -89,13 +92,12 @@ async function checkKind(
     }
   }
   if (opened.kind === 'postgres') {
-    const facts = await readPostgres(opened.client.inspection, endpoint)
-    return {
-      findings: runChecks(facts, POSTGRES_CHECKS),
-      version: facts.server?.version ?? null,
-      facts: { ...facts, isTls: facts.server?.isTls ?? null },
-      unready: readUnready(facts.history),
-    }
+    const facts = await readPostgres(opened.client, endpoint)
+    return toSqlReport(facts, POSTGRES_CHECKS)
+  }
+  if (opened.kind === 'mysql') {
+    const facts = await readMysql(opened.client, endpoint)
+    return toSqlReport(facts, MYSQL_CHECKS)
   }
   const facts = await readSqlite(opened.client, toPath(opened.url), opened.namespace)
   const isReady = facts.tablesVersion !== null && facts.journalMode === 'wal'
@@ -104,6 +106,15 @@ async function checkKind(
     version: null,
     facts: { latency: facts.latency, clock: null, isTls: null },
     unready: isReady ? null : 'no process of the application has prepared the file',
+  }
+}
+
+function toSqlReport<Facts extends SqlFacts>(facts: Facts, checks: readonly Check<Facts>[]): KindReport {
+  return {
+    findings: runChecks(facts, checks),
+    version: facts.server?.version ?? null,
+    facts: { ...facts, isTls: facts.server?.isTls ?? null },
+    unready: readUnready(facts.history),
   }
 }
 

@@ -1,10 +1,16 @@
-import { checkAccepted, checkPruning } from './check-store.js'
-import { toPlace } from './endpoint.js'
+import { checkAccepted } from './check-store.js'
+import {
+  checkEnded,
+  checkHistory,
+  checkWritable,
+  createConnectionsCheck,
+  createTablesCheck,
+  namePlace,
+} from './check-sql-server.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
-import type { IndexFacts, PostgresFacts, TableName } from './read-postgres.js'
+import type { IndexFacts, PostgresFacts } from './read-postgres.js'
+import { TABLE_NAMES, type TableName, toPlainName } from './read-sql-server.js'
 import { toCount, toListText } from '../words.js'
-
-const MIGRATE = 'Run the SQL of migrationSql() as the owner of the tables, or await store.migrate().'
 
 const checkVersion: Check<PostgresFacts> = ({ server }) => {
   if (server === null) {
@@ -32,12 +38,12 @@ const checkStandby: Check<PostgresFacts> = ({ server }) => {
 
 const checkDurability: Check<PostgresFacts> = ({ server }) => {
   if (server === null) return null
-  const { synchronousCommit, fsync, fullPageWrites, role } = server
+  const { synchronousCommit, fsync, fullPageWrites, user } = server
   if (synchronousCommit === 'off') {
     return createFinding('postgres-durability', 'error', {
       title: 'synchronous_commit is off: a crash may lose the last revocations.',
       detail: 'They were acknowledged, and the tokens are valid again after the restart.',
-      fix: `Run: ALTER ROLE "${role}" SET synchronous_commit = 'on'`,
+      fix: `Run: ALTER ROLE ${user} SET synchronous_commit = 'on'`,
     })
   }
   const off = [fsync === 'off' && 'fsync', fullPageWrites === 'off' && 'full_page_writes'].filter(
@@ -65,46 +71,13 @@ const checkFailover: Check<PostgresFacts> = ({ server }) => {
 
 const checkIsolation: Check<PostgresFacts> = ({ server }) => {
   if (server === null) return null
-  const { isolation, role } = server
+  const { isolation, user } = server
   if (isolation === 'read committed') return ok('postgres-isolation', 'Transactions are read committed.')
   return createFinding('postgres-isolation', 'error', {
     title: `Transactions are ${isolation}: writers at the same time would fail.`,
-    fix: `Run: ALTER ROLE "${role}" SET default_transaction_isolation = 'read committed'`,
+    fix: `Run: ALTER ROLE ${user} SET default_transaction_isolation = 'read committed'`,
   })
 }
-
-const checkTables: Check<PostgresFacts> = ({ tables, tablesVersion, neededVersion }) => {
-  if (tables === null) {
-    return notSeen('postgres-tables', 'the tables', 'Run doctor as the role of the application.')
-  }
-  const found = new Set(tables.map(({ name }) => name))
-  const missing = TABLE_NAMES.filter((name) => !found.has(name)).map((name) => `tokenlib_${name}`)
-  if (missing.length > 0) {
-    return createFinding('postgres-tables', 'error', {
-      title:
-        missing.length === TABLE_NAMES.length
-          ? 'The tables of the store do not exist.'
-          : `The tables ${toListText(missing)} do not exist.`,
-      detail: 'They are looked for by the search_path of the connection.',
-      fix: MIGRATE,
-    })
-  }
-  if (tablesVersion === null) {
-    return notSeen(
-      'postgres-tables',
-      'the version of the tables',
-      'Run: GRANT SELECT ON tokenlib_version TO <role>',
-    )
-  }
-  if (tablesVersion >= neededVersion)
-    return ok('postgres-tables', `The tables have version ${tablesVersion}.`)
-  return createFinding('postgres-tables', 'error', {
-    title: `The tables have version ${tablesVersion}, and this release needs version ${neededVersion}.`,
-    fix: MIGRATE,
-  })
-}
-
-const TABLE_NAMES: readonly TableName[] = ['version', 'heads', 'revocations', 'sessions', 'spent']
 
 // How PostgreSQL prints each index, and how to create it.
 const INDEXES: readonly { readonly table: TableName; readonly printed: string; readonly columns: string }[] =
@@ -125,7 +98,7 @@ const INDEXES: readonly { readonly table: TableName; readonly printed: string; r
     { table: 'spent', printed: "(('until '", columns: "(('until ' || namespace), until)" },
   ]
 
-const checkIndexes: Check<PostgresFacts> = ({ indexes, tables, tablesVersion, neededVersion }) => {
+const checkIndexes: Check<PostgresFacts> = ({ indexes, tables, tablesVersion, neededVersion, names }) => {
   // Older tables have other indexes, which the migration replaces.
   if (indexes === null || tables?.length !== TABLE_NAMES.length || tablesVersion !== neededVersion)
     return null
@@ -136,14 +109,14 @@ const checkIndexes: Check<PostgresFacts> = ({ indexes, tables, tablesVersion, ne
   const invalid = indexes.find((index) => isOf(index, missing) && !index.isValid)
   const { table, columns } = missing
   return createFinding('postgres-indexes', 'error', {
-    title: `An index of tokenlib_${table} is ${invalid === undefined ? 'missing' : 'not valid'}: ${columns || 'the primary key'}.`,
+    title: `An index of ${toPlainName(names[table])} is ${invalid === undefined ? 'missing' : 'not valid'}: ${columns || 'the primary key'}.`,
     detail: 'Calls that need it read the whole table, and lock it for longer the larger it is.',
     fix:
       invalid !== undefined
         ? `Run: REINDEX INDEX CONCURRENTLY ${readIndexName(invalid)}`
         : columns === ''
-          ? `Run: ALTER TABLE tokenlib_${table} ADD PRIMARY KEY ${missing.printed}`
-          : `Run: CREATE INDEX CONCURRENTLY ON tokenlib_${table} ${columns}`,
+          ? `Run: ALTER TABLE ${names[table]} ADD PRIMARY KEY ${missing.printed}`
+          : `Run: CREATE INDEX CONCURRENTLY ON ${names[table]} ${columns}`,
   })
 }
 
@@ -156,37 +129,23 @@ function readIndexName({ definition }: IndexFacts): string {
   return /INDEX (\S+) ON/.exec(definition)?.[1] ?? '<name>'
 }
 
-const checkUnlogged: Check<PostgresFacts> = ({ tables }) => {
+const checkUnlogged: Check<PostgresFacts> = ({ tables, names }) => {
   if (tables === null || tables.length === 0) return null
-  const unlogged = tables
-    .filter(({ persistence }) => persistence !== 'p')
-    .map(({ name }) => `tokenlib_${name}`)
+  const unlogged = tables.filter(({ persistence }) => persistence !== 'p').map(({ name }) => names[name])
   if (unlogged.length === 0) return ok('postgres-unlogged', 'The tables are logged.')
   return createFinding('postgres-unlogged', 'error', {
-    title: `${toListText(unlogged)} is not logged: PostgreSQL empties it after a crash.`,
+    title: `${toListText(unlogged.map(toPlainName))} is not logged: PostgreSQL empties it after a crash.`,
     detail: 'Revoked tokens would be valid again; standbys have none of its rows.',
     fix: `Run: ${unlogged.map((name) => `ALTER TABLE ${name} SET LOGGED;`).join(' ')}`,
   })
 }
 
-const checkWritable: Check<PostgresFacts> = ({ tables, server }) => {
+const checkVacuum: Check<PostgresFacts> = ({ server, tables, names }) => {
   if (tables === null || tables.length === 0) return null
-  const denied = tables.filter(({ denied: rights }) => rights.length > 0)
-  const role = server?.role ?? '<role>'
-  if (denied.length === 0) return ok('store-writable', `The role ${role} may read and write the tables.`)
-  const lacking = denied.map(({ name, denied: rights }) => `${rights.join(', ')} on tokenlib_${name}`)
-  return createFinding('store-writable', 'error', {
-    title: `The role ${role} lacks ${toListText(lacking)}.`,
-    fix: `Run: ${denied.map(({ name, denied: rights }) => `GRANT ${rights.join(', ')} ON tokenlib_${name} TO "${role}";`).join(' ')}`,
-  })
-}
-
-const checkVacuum: Check<PostgresFacts> = ({ server, tables }) => {
-  if (tables === null || tables.length === 0) return null
-  const disabled = tables.filter(({ hasAutovacuum }) => !hasAutovacuum).map(({ name }) => `tokenlib_${name}`)
+  const disabled = tables.filter(({ hasAutovacuum }) => !hasAutovacuum).map(({ name }) => names[name])
   if (server?.autovacuum === 'off' || disabled.length > 0) {
     return createFinding('postgres-vacuum', 'warning', {
-      title: `autovacuum is off${disabled.length > 0 ? ` for ${toListText(disabled)}` : ''}.`,
+      title: `autovacuum is off${disabled.length > 0 ? ` for ${toListText(disabled.map(toPlainName))}` : ''}.`,
       detail: 'The tables change with every login and refresh: they grow, and checks get slower.',
       fix:
         disabled.length > 0
@@ -194,13 +153,14 @@ const checkVacuum: Check<PostgresFacts> = ({ server, tables }) => {
           : "Run: ALTER SYSTEM SET autovacuum = 'on'; SELECT pg_reload_conf()",
     })
   }
-  const bloated = tables.filter(({ deadRows, liveRows }) => deadRows > 100_000 && deadRows > liveRows)
+  const bloated = tables
+    .filter(({ deadRows, liveRows }) => deadRows > 100_000 && deadRows > liveRows)
+    .map(({ name }) => names[name])
   if (bloated.length === 0) return ok('postgres-vacuum', 'autovacuum keeps up.')
-  const names = bloated.map(({ name }) => `tokenlib_${name}`)
   return createFinding('postgres-vacuum', 'warning', {
-    title: `${toListText(names)} has more dead rows than live ones: autovacuum does not keep up.`,
+    title: `${toListText(bloated.map(toPlainName))} has more dead rows than live ones: autovacuum does not keep up.`,
     detail: 'Often a transaction that is open for long holds it up: look at pg_stat_activity.xact_start.',
-    fix: `Run: VACUUM (ANALYZE) ${names.join(', ')}`,
+    fix: `Run: VACUUM (ANALYZE) ${bloated.join(', ')}`,
   })
 }
 
@@ -211,42 +171,21 @@ const checkTimeout: Check<PostgresFacts> = ({ server }) => {
   }
   return createFinding('postgres-timeout', 'note', {
     title: 'statement_timeout is not set: a statement goes on after its request was refused.',
-    fix: `Run: ALTER ROLE "${server.role}" SET statement_timeout = '5s'`,
+    fix: `Run: ALTER ROLE ${server.user} SET statement_timeout = '5s'`,
   })
 }
 
-const checkConnections: Check<PostgresFacts> = ({ server }) => {
-  if (server === null) return null
-  const { connections, maxConnections } = server
-  const text = `${connections} of ${maxConnections} connections are in use`
-  if (connections < maxConnections * 0.9) return ok('postgres-connections', `${text}.`)
-  return createFinding('postgres-connections', 'warning', {
-    title: `${text}: the next process may get none.`,
-    detail: 'A process without a connection answers 503.',
-    fix: 'Make the pools smaller, put a pooler between, or raise max_connections.',
-  })
-}
+const checkTables = createTablesCheck(
+  'postgres-tables',
+  'They are looked for by the search_path of the connection.',
+)
 
-const checkHistory: Check<PostgresFacts> = ({ history }) => {
-  if (history === null) return null
-  if (history === 'whole') return ok('store-history', 'The history of the namespace is whole.')
-  if (history === 'absent') {
-    return createFinding('store-history', 'note', {
-      title: 'The namespace is empty: no process has used it yet.',
-      fix: 'If the application has run before, compare --namespace and the database with its own.',
-    })
-  }
-  return createFinding('store-history', 'error', {
-    title: 'The revocations of the namespace were removed: the next call revokes everything.',
-    fix: 'Find out who emptied tokenlib_revocations. Everybody has to log in again.',
-  })
-}
-
-const CHECKS_OF_SERVER: readonly Check<PostgresFacts>[] = [
+/** The checks of a PostgreSQL server. */
+export const POSTGRES_CHECKS: readonly Check<PostgresFacts>[] = namePlace([
   checkAccepted([checkVersion, checkStandby, checkDurability, checkIsolation, checkTables, checkWritable]),
   checkWritable,
   checkHistory,
-  ({ pruning, endpoint }) => pruning && checkPruning(pruning, toPlace(endpoint)),
+  checkEnded,
   checkVersion,
   checkStandby,
   checkDurability,
@@ -257,12 +196,5 @@ const CHECKS_OF_SERVER: readonly Check<PostgresFacts>[] = [
   checkUnlogged,
   checkVacuum,
   checkTimeout,
-  checkConnections,
-]
-
-/** The checks of a PostgreSQL server. What to run names the server that was checked. */
-export const POSTGRES_CHECKS: readonly Check<PostgresFacts>[] = CHECKS_OF_SERVER.map((check) => (facts) => {
-  const finding = check(facts)
-  const start = `Run on ${toPlace(facts.endpoint)}: `
-  return finding && { ...finding, fix: finding.fix.replace(/^Run: /, () => start) }
-})
+  createConnectionsCheck('postgres-connections'),
+])

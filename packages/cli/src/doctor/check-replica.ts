@@ -113,7 +113,7 @@ async function readWakeUp(opened: OpenedStore): Promise<boolean | null> {
 function toPublish(opened: OpenedStore): (() => Promise<unknown>) | null {
   const { kind, namespace } = opened
   if (kind === 'redis') return () => opened.client.command('PUBLISH', `{tokenlib:${namespace}}:news`, '')
-  if (kind === 'sqlite') return null
+  if (kind !== 'postgres') return null
   const { client } = opened
   return () => client.query(`select pg_notify($1, '')`, [client.inspection.channel])
 }

@@ -1,4 +1,5 @@
 import { isConfigurationError } from 'tokenlib/errors'
+import type { OpenedStore } from '../opened-store.js'
 import { type Endpoint, toPlace } from './endpoint.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
 import type { ClockDifference, Latency } from './measure.js'
@@ -6,7 +7,7 @@ import { toBytesText, toDurationText, toMessage, toMillisecondsText } from '../w
 
 /** What is known of every kind of store. */
 export interface StoreFacts {
-  readonly kind: 'redis' | 'postgres' | 'sqlite'
+  readonly kind: OpenedStore['kind']
   readonly endpoint: Endpoint
   /** `null` if unknown. */
   readonly isTls: boolean | null
@@ -74,12 +75,17 @@ const checkTls: Check<StoreFacts> = ({ endpoint, isTls, kind }) => {
     title: `The connection to ${toPlace(endpoint)} is not encrypted.`,
     detail:
       'An eavesdropper sees the password and the ids of sessions, and an attacker in between can remove revocations.',
-    fix:
-      kind === 'redis'
-        ? 'Use rediss:// in the address, and tls-port on the server.'
-        : 'Add ?sslmode=verify-full to the address, and set ssl = on on the server.',
+    fix: TLS_FIXES[kind],
   })
 }
+
+const TLS_FIXES = {
+  redis: 'Use rediss:// in the address, and tls-port on the server.',
+  postgres: 'Add ?sslmode=verify-full to the address, and set ssl = on on the server.',
+  mysql:
+    'Set ssl in the options of the pool (in an address: ?ssl={"rejectUnauthorized":true} with mysql2, ?ssl=true with ' +
+    'mariadb), and require_secure_transport = ON on the server.',
+} as const
 
 /** Whether a host is this machine itself. */
 export function isLocal(host: string | null): boolean {

@@ -12,18 +12,19 @@ export interface Endpoint {
   readonly hasPassword: boolean | null
 }
 
-const PORTS = { redis: '6379', postgres: '5432', sqlite: null } as const
+const PORTS = { redis: '6379', postgres: '5432', mysql: '3306', sqlite: null } as const
 
 /** Where an address leads to. */
 export function readAddress(address: string): Endpoint {
   if (address.startsWith('sqlite:')) return { host: null, port: null, isTls: null, hasPassword: null }
   const isRedis = /^rediss?:/.test(address)
+  const kind = isRedis ? 'redis' : address.startsWith('postgres') ? 'postgres' : 'mysql'
   // PostgreSQL allows several hosts, which is not a valid URL: take the first one.
   const [, named = '', port] = /^[a-z]+:\/\/(?:.*@)?(\[[^\]]*\]|[^:/?,@]*)(?::(\d+))?/.exec(address) ?? []
   const host = named === '' ? readHostParameter(address) : decodeURIComponent(named)
   return {
     host,
-    port: host === null ? null : (port ?? PORTS[isRedis ? 'redis' : 'postgres']),
+    port: host === null ? null : (port ?? PORTS[kind]),
     isTls: isRedis ? address.startsWith('rediss:') : null,
     hasPassword: /^[a-z]+:\/\/[^/?#]*:[^/?#]+@/.test(address),
   }
@@ -40,20 +41,27 @@ interface ClientOptions {
   readonly host?: unknown
   readonly port?: unknown
   readonly path?: unknown
+  readonly socketPath?: unknown
   readonly tls?: unknown
   readonly password?: unknown
   readonly socket?: ClientOptions
   readonly connectionString?: unknown
 }
 
-/** Where the client of an application is connected to, by the options that ioredis, redis, pg and postgres keep. */
+interface Mysql2Pool {
+  readonly pool?: Mysql2Pool
+  readonly config?: { readonly connectionConfig?: ClientOptions }
+}
+
+/** Where the client of an application is connected to, by the options that it keeps. `mariadb` shows none. */
 export function readClientEndpoint({ kind, client }: Pick<StoreOrigin, 'kind' | 'client'>): Endpoint {
   if (kind === 'sqlite') return { host: null, port: null, isTls: null, hasPassword: null }
-  const { options } = client as { readonly options?: ClientOptions }
+  const options =
+    kind === 'mysql' ? readMysql2(client) : (client as { readonly options?: ClientOptions }).options
   if (typeof options?.connectionString === 'string') return readAddress(options.connectionString)
   const { socket = options } = options ?? {}
   const [host, port] = [readFirst(socket?.host), readFirst(socket?.port)]
-  const hasSocketFile = typeof socket?.path === 'string'
+  const hasSocketFile = isText(socket?.path) || isText(socket?.socketPath)
   const isKnown = host !== null || hasSocketFile
   return {
     host: hasSocketFile ? null : (host ?? undefined),
@@ -61,6 +69,11 @@ export function readClientEndpoint({ kind, client }: Pick<StoreOrigin, 'kind' | 
     isTls: isKnown && kind === 'redis' ? Boolean(socket?.tls) : null,
     hasPassword: isKnown ? isText(options?.password) : null,
   }
+}
+
+// A pool of `mysql2/promise` is around one with callbacks.
+function readMysql2({ pool, config }: Mysql2Pool): ClientOptions | undefined {
+  return pool === undefined ? config?.connectionConfig : readMysql2(pool)
 }
 
 // `postgres` keeps a list of hosts and one of ports.

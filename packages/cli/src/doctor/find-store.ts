@@ -117,7 +117,7 @@ const MANAGER_WITHOUT_STORE: Finding = createFinding('store-missing', 'warning',
 
 const UNKNOWN_STORE: Finding = notSeen(
   'store-reachable',
-  'the server of the store: it is not one of createRedisStore(), createPostgresStore() or createSqliteStore()',
+  'the server of the store: it is not one of createRedisStore(), createPostgresStore(), createMysqlStore() or createSqliteStore()',
   'If there is such a store behind it, run doctor --store <url> as well.',
 )
 

@@ -1,8 +1,10 @@
 import type { StoreOrigin } from 'tokenlib/kit'
+import type { MysqlClient } from 'tokenlib/mysql'
 import type { PostgresClient } from 'tokenlib/postgres'
 import { inspectRedis, type RedisClient } from 'tokenlib/redis'
 import type { SqliteDatabase, SqliteStatement } from 'tokenlib/sqlite'
 import { inTime } from '../driver.js'
+import { toMysqlProbe } from '../open-mysql.js'
 import { toPostgresProbe } from '../open-postgres.js'
 import type { OpenedStore } from '../opened-store.js'
 import { type Endpoint, toPlace } from './endpoint.js'
@@ -33,6 +35,11 @@ export async function openApplicationStore(
     const command = (...args: string[]): Promise<unknown> => inTime(url, timeoutMs, send(...args))
     await command('PING')
     return { ...shared, kind, url, client: { command: (name, ...args) => command(name, ...args) } }
+  }
+  if (kind === 'mysql') {
+    const place = { ...origin.tables, namespace }
+    const client = await toMysqlProbe(origin.client as MysqlClient, url, timeoutMs, place)
+    return { ...shared, kind, url, client }
   }
   const client = origin.client as PostgresClient
   const run = async (sql: string, values: readonly (string | number | null)[]) =>

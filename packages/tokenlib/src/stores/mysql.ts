@@ -21,9 +21,11 @@ import {
   toTables,
 } from './mysql/tables.js'
 import type { SessionStore } from '../revocation/session-store.js'
+import { withOrigin } from './store-origin.js'
 import { createPruneTurns, pollFeed, toMilliseconds } from './store-parts.js'
 
 export { migrationSql }
+export { inspectMysql, type MysqlInspection } from './mysql/inspect.js'
 export type {
   MysqlCallbackPool,
   MysqlClient,
@@ -172,7 +174,8 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
       for (const statement of statements) await session.write(statement, [])
     })
   }
-  return { ...store, migrate }
+  const origin = { kind: 'mysql', client, namespace: parsed.namespace ?? '', tables: options } as const
+  return withOrigin({ ...store, migrate }, origin)
 }
 
 // A process that starts has something else to do.

@@ -2,13 +2,15 @@ import type { RevocationStore } from '../revocation/store.js'
 
 /** What a store was created from, for `tokenlib doctor`, which looks at the server behind it. */
 export interface StoreOrigin {
-  readonly kind: 'redis' | 'postgres' | 'sqlite'
+  readonly kind: 'redis' | 'postgres' | 'mysql' | 'sqlite'
   /** The client that the application passed in. */
   readonly client: object
   /** The namespace, or the prefix of the tables in SQLite. */
   readonly namespace: string
-  /** Where PostgreSQL has the tables. */
-  readonly tables?: { readonly schema?: string; readonly prefix?: string } | undefined
+  /** Where PostgreSQL (`schema`) or MySQL (`database`) has the tables. */
+  readonly tables?:
+    | { readonly schema?: string; readonly database?: string; readonly prefix?: string }
+    | undefined
   /** The store itself, also where a replica is in front of it. */
   readonly store: RevocationStore
 }

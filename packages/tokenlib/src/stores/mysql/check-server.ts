@@ -119,23 +119,39 @@ async function assertTables(session: Session, tables: Tables): Promise<void> {
   await assertEngine(session, tables)
 }
 
-// No row has these keys. Updates that name a key also work with sql_safe_updates.
-async function assertRights(
-  session: Session,
-  { heads, revocations, sessions, spent }: Tables,
-): Promise<void> {
-  const keys = {
-    [heads]: ['namespace'],
-    [revocations]: ['namespace', 'kind', 'id'],
-    [sessions]: ['namespace', 'sid'],
-    [spent]: ['namespace', 'id'],
+async function assertRights(session: Session, tables: Tables): Promise<void> {
+  for (const writes of Object.values(toWrites(tables))) {
+    for (const sql of Object.values(writes)) await session.write(sql, [])
   }
-  for (const [table, columns] of Object.entries(keys)) {
-    const nothing = columns.map((column) => `${column} = 0x00`).join(' and ')
-    await session.write(`update ${table} set namespace = 0x00 where ${nothing}`, [])
-    await session.write(`delete from ${table} where ${nothing}`, [])
-    await session.write(`insert into ${table} select * from ${table} where ${nothing}`, [])
+}
+
+/** The tables that a store writes to. */
+export type WrittenTable = Exclude<keyof Tables, 'version'>
+
+/** What a store may have to do with its tables. */
+export type Right = 'select' | 'insert' | 'update' | 'delete'
+
+/** Condition that no row of a table meets. Updates that name a key also work with sql_safe_updates. */
+export const NO_ROW: Readonly<Record<WrittenTable, string>> = {
+  heads: 'namespace = 0x00',
+  revocations: 'namespace = 0x00 and kind = 0x00 and id = 0x00',
+  sessions: 'namespace = 0x00 and sid = 0x00',
+  spent: 'namespace = 0x00 and id = 0x00',
+}
+
+/** Writes that change nothing, and fail without the right. */
+export function toWrites(
+  tables: Tables,
+): Readonly<Record<WrittenTable, Readonly<Record<Exclude<Right, 'select'>, string>>>> {
+  const of = (name: WrittenTable) => {
+    const [table, nothing] = [tables[name], NO_ROW[name]]
+    return {
+      update: `update ${table} set namespace = 0x00 where ${nothing}`,
+      delete: `delete from ${table} where ${nothing}`,
+      insert: `insert into ${table} select * from ${table} where ${nothing}`,
+    }
   }
+  return { heads: of('heads'), revocations: of('revocations'), sessions: of('sessions'), spent: of('spent') }
 }
 
 // A server whose InnoDB is off may have created them with another engine, which has no transactions.
@@ -157,8 +173,8 @@ where table_schema = coalesce(?, database()) and table_name in (?, ?, ?, ?)`,
 
 // No such table, and no such database.
 const MISSING: ReadonlySet<number> = new Set([1146, 1049])
-// Of a database, a table, a column, or a user who may do nothing else.
-const DENIED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227, 1370])
+/** Errors about a right: of a database, a table, a column, or a user who may do nothing else. */
+export const DENIED: ReadonlySet<number> = new Set([1044, 1142, 1143, 1227, 1370])
 
 function createMissing({ version }: Tables, cause?: unknown): ConfigurationError {
   return new ConfigurationError(

@@ -45,6 +45,8 @@ export interface Heads {
     known: KnownValues,
     isOwn: boolean,
   ): Promise<readonly [head: Head, rows: readonly Row[]] | null>
+  /** The statement of `read`, with no look at the answer, for tools. */
+  query(session: Session, page: Page, values: readonly Value[], known: KnownValues): Promise<readonly Row[]>
   /** Locks the head until the commit; `null` where it is not the known one. */
   lock(session: Session, known: KnownValues): Promise<Head | null>
   /** Locks the head, whatever is in it, and creates it if it is missing. */
@@ -81,15 +83,19 @@ export function createHeads(
     return row === undefined ? null : { ...parseHead(row, true), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
   }
 
+  const query: Heads['query'] = (session, { columns: more, from }, values, known) =>
+    session.read(
+      `select ${columns}, ${more} from ${heads} h left join ${from} on 1 = 1 where ${isKnown} limit ${MAX_ROWS}`,
+      [time(), ...values, ...known],
+    )
+
   return {
-    async read(session, { columns: more, from }, values, known, isOwn) {
-      const rows = await session.read(
-        `select ${columns}, ${more} from ${heads} h left join ${from} on 1 = 1 where ${isKnown} limit ${MAX_ROWS}`,
-        [time(), ...values, ...known],
-      )
+    async read(session, page, values, known, isOwn) {
+      const rows = await query(session, page, values, known)
       if (rows[0] === undefined) return null
       return [parseHead(rows[0], isOwn), rows.map((row) => row.slice(HEAD_COLUMNS))]
     },
+    query,
     lock: (session, known) => lock(session, isKnown, known),
     async lockAnyway(session) {
       const [state] = await session.read(`select ${stateSql(kind)} as state`, [])

@@ -124,8 +124,11 @@ function toWhole(entry: Entry): Entry {
   return { ...entry, notBefore: Math.ceil(entry.notBefore), until: Math.ceil(entry.until) }
 }
 
-// By kind, because every server reads a list of ids from the primary key, and not every one a list of pairs.
-function toLookup(
+/**
+ * The page that finds some keys. By kind, because every server reads a list of ids from the primary key, and not every one a
+ * list of pairs.
+ */
+export function toLookup(
   revocations: string,
   namespace: string,
   keys: readonly RevocationKey[],

@@ -1,8 +1,11 @@
 /** A parameter that is a number. Numbers travel as text, and a comparison with a text could pass by an index. */
 export const asNumber = 'cast(? as signed)'
 
-/** The time of the store: a clock that was passed in as a parameter, else the server's, which knows no time zone here. */
-export const nowSql: string = `coalesce(${asNumber}, timestampdiff(microsecond, '1970-01-01 00:00:00', utc_timestamp(6)) div 1000)`
+/** The time of the server, whatever the time zone of the connection is. */
+export const serverNowSql = "timestampdiff(microsecond, '1970-01-01 00:00:00', utc_timestamp(6)) div 1000"
+
+/** The time of the store: a clock that was passed in as a parameter, else the server's. */
+export const nowSql: string = `coalesce(${asNumber}, ${serverNowSql})`
 
 /** A whole number in the text of a statement: a `limit` takes no parameter that is sent as text. */
 export function toLimit(count: number): string {
