@@ -1,6 +1,6 @@
 import type { Clock } from '../../time.js'
 import { readClock } from '../store-parts.js'
-import { assertState, type ServerKind, stateSql } from './check-server.js'
+import { assertState, readState, type Server } from './check-server.js'
 import { type Row, type Session, toNumber, toText, type Value } from './client.js'
 import { asNumber, nowSql } from './statements.js'
 import type { Tables } from './tables.js'
@@ -35,15 +35,12 @@ type KnownValues = readonly Value[]
 
 /** Reads and writes the head of a namespace. */
 export interface Heads {
-  /**
-   * Reads the head and a page in one statement; `null` where it is not the known one. `isOwn`: in a transaction of the store.
-   */
+  /** Reads the head and a page in one statement; `null` where it is not the known one. */
   read(
     session: Session,
     page: Page,
     values: readonly Value[],
     known: KnownValues,
-    isOwn: boolean,
   ): Promise<readonly [head: Head, rows: readonly Row[]] | null>
   /** Locks the head until the commit; `null` where it is not the known one. */
   lock(session: Session, known: KnownValues): Promise<Head | null>
@@ -59,9 +56,9 @@ export const NO_EPOCH = '-'
 export function createHeads(
   { heads, revocations }: Tables,
   namespace: string,
-  { clock, kind }: { readonly clock: Clock | undefined; readonly kind: ServerKind },
+  { clock, server }: { readonly clock: Clock | undefined; readonly server: Server },
 ): Heads {
-  const columns = `h.changes, h.link, h.epoch, h.longest_lifetime, ${nowSql} as now_ms, ${stateSql(kind)} as state`
+  const columns = `h.changes, h.link, h.epoch, h.longest_lifetime, ${nowSql} as now_ms, ${server.state} as state`
   const isMarked = `exists (select 1 from ${revocations} m
   where m.namespace = h.namespace and m.kind = 'epoch' and m.id = h.epoch)`
   const isKnown = `h.namespace = ? and h.epoch = ? and h.changes >= ${asNumber} and ${isMarked}`
@@ -78,23 +75,24 @@ export function createHeads(
   ): Promise<FoundHead | null> => {
     const sql = `select ${columns}, ${isMarked} as is_marked from ${heads} h where ${condition} for update`
     const [row] = await session.read(sql, [time(), ...values])
-    return row === undefined ? null : { ...parseHead(row, true), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
+    return row === undefined
+      ? null
+      : { ...parseHead(row, session), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
   }
 
   return {
-    async read(session, { columns: more, from }, values, known, isOwn) {
+    async read(session, { columns: more, from }, values, known) {
       const rows = await session.read(
         `select ${columns}, ${more} from ${heads} h left join ${from} on 1 = 1 where ${isKnown} limit ${MAX_ROWS}`,
         [time(), ...values, ...known],
       )
       if (rows[0] === undefined) return null
-      return [parseHead(rows[0], isOwn), rows.map((row) => row.slice(HEAD_COLUMNS))]
+      return [parseHead(rows[0], session), rows.map((row) => row.slice(HEAD_COLUMNS))]
     },
     lock: (session, known) => lock(session, isKnown, known),
     async lockAnyway(session) {
-      const [state] = await session.read(`select ${stateSql(kind)} as state`, [])
       // Before anything is written: a privileged user may write to a replica.
-      assertState(toText(state?.[0]), true)
+      await readState(session, server)
       await session.write(
         `insert into ${heads} (namespace, epoch, link, changes, longest_lifetime) values (?, ?, ?, 0, 0)
 on duplicate key update namespace = values(namespace)`,
@@ -116,8 +114,8 @@ const HEAD_COLUMNS = 6
 // An explicit limit, because a session may have a sql_select_limit.
 const MAX_ROWS = 1_000_000
 
-function parseHead([changes, link, epoch, longestLifetime, now, state]: Row, isOwn: boolean): Head {
-  assertState(toText(state), isOwn)
+function parseHead([changes, link, epoch, longestLifetime, now, state]: Row, session: Session): Head {
+  assertState(toText(state), session)
   return {
     changes: toNumber(changes),
     link: toText(link),
