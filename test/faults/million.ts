@@ -2,6 +2,7 @@ import { statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { RevocationStore } from '../../packages/tokenlib/src/index.js'
 import { redisCommand } from '../helpers/servers/redis-command.js'
+import * as mysql from '../helpers/servers/start-mysql.js'
 import { runSql } from '../helpers/servers/start-postgres.js'
 import { exactly, type FigureRules, percentile } from './harness/figures.js'
 import { fillStore, pruneAll, timeLookups } from './harness/fill.js'
@@ -41,7 +42,7 @@ export async function runMillionInMemory(program: string, sizes: FillSizes): Pro
   }
 }
 
-/** Revokes very many tokens in SQLite or PostgreSQL, lets the time pass by a clock of its own, and prunes them. */
+/** Revokes very many tokens in SQLite, PostgreSQL or MariaDB, lets the time pass by a clock of its own, and prunes them. */
 export async function runMillionInTables(place: Place, sizes: FillSizes): Promise<MillionOutcome> {
   await migrate(place)
   const clock = { offset: 0 }
@@ -121,6 +122,15 @@ async function fill(
 }
 
 async function measureTables({ client, url }: Place): Promise<number> {
+  if (client === 'mysql2') {
+    await mysql.runSql(url, 'analyze table tokenlib_revocations')
+    const [table] = await mysql.runSql(
+      url,
+      `select data_length + index_length as size from information_schema.tables
+where table_schema = database() and table_name = 'tokenlib_revocations'`,
+    )
+    return Number(table?.['size'])
+  }
   if (client !== 'sqlite') {
     return Number(await runSql(url, `SELECT pg_total_relation_size('tokenlib_revocations')`))
   }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensureServer } from '../helpers/servers/missing-server.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
+import { startMysql } from '../helpers/servers/start-mysql.js'
 import { startPostgres } from '../helpers/servers/start-postgres.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
 import { bundleWorker, REPLICA_PROCESS } from './harness/bundle-worker.js'
@@ -39,7 +40,7 @@ export async function runFaults(args: string[]): Promise<number> {
     )
     return 1
   }
-  for (const kind of ['redis', 'postgres'] as const) {
+  for (const kind of ['redis', 'postgres', 'mysql'] as const) {
     const missing = await ensureServer(kind, (line) => console.log(line))
     if (missing !== null) return 1
   }
@@ -142,6 +143,7 @@ async function withEquipment(use: (equipment: Equipment) => Promise<void>): Prom
       redis: keep(await startRedis()),
       durableRedis: keep(await startRedis(DURABLE_REDIS)),
       postgres: keep(await startPostgres()),
+      mysql: keep(await startMysql()),
     })
   } finally {
     await Promise.all(running.map((server) => server.stop()))

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { RunningServer } from '../helpers/servers/server-process.js'
+import type { RunningMysql } from '../helpers/servers/start-mysql.js'
 import type { RunningPostgres } from '../helpers/servers/start-postgres.js'
 import { badNetworkFigures, runBadNetwork } from './bad-network.js'
 import { flappingStoreFigures, runFlappingStore } from './flapping-store.js'
@@ -25,6 +26,7 @@ export interface Equipment {
   /** One that has written what it acknowledges. */
   readonly durableRedis: RunningServer
   readonly postgres: RunningPostgres
+  readonly mysql: RunningMysql
 }
 
 /** How large everything is. */
@@ -68,21 +70,21 @@ export type Scenario = (equipment: Equipment, sizes: Sizes) => AsyncGenerator<Fi
 
 /** All of them, by the name that `--only` takes. */
 export const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  'refresh-race': async function* ({ program, redis, postgres }, { rounds }) {
+  'refresh-race': async function* (equipment, { rounds }) {
     const sizes = { rounds, perProcess: 25 }
-    for (const place of places(redis, postgres)) {
-      const outcome = await runRefreshRace(program, place, sizes)
+    for (const place of places(equipment)) {
+      const outcome = await runRefreshRace(equipment.program, place, sizes)
       yield toLines(where(place.client), outcome, refreshRaceFigures(sizes))
     }
   },
-  'kill-application': async function* ({ program, folder, redis, postgres }, { kills }) {
+  'kill-application': async function* (equipment, { kills }) {
     const sizes = { kills, seed: 1 }
-    for (const place of [...places(redis, postgres), inFile(folder, 'killed')]) {
-      const outcome = await runKillApplication(program, place, sizes)
+    for (const place of [...places(equipment), inFile(equipment.folder, 'killed')]) {
+      const outcome = await runKillApplication(equipment.program, place, sizes)
       yield toLines(where(place.client), outcome, killApplicationFigures(sizes))
     }
   },
-  'kill-store': async function* ({ redis, durableRedis, postgres }, { kills }) {
+  'kill-store': async function* ({ redis, durableRedis, postgres, mysql }, { kills }) {
     const onRedis = { kills, clients: REDIS_CLIENTS, signals: ['SIGKILL'] as const }
     for (const [server, isDurable] of [
       [durableRedis, true],
@@ -93,24 +95,28 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       const name = `${where(...REDIS_CLIENTS)}, appendfsync ${isDurable ? 'always' : 'everysec'}`
       yield toLines(name, outcome, killStoreFigures(sizes))
     }
-    const onPostgres = { kills, clients: POSTGRES_CLIENTS, signals: POSTGRES_SIGNALS, isDurable: true }
-    const outcome = await runKillStore(postgres, onPostgres)
-    yield toLines(where(...POSTGRES_CLIENTS), outcome, killStoreFigures(onPostgres))
+    for (const [server, clients, signals] of [
+      [postgres, POSTGRES_CLIENTS, POSTGRES_SIGNALS],
+      [mysql, MYSQL_CLIENTS, ['SIGKILL']],
+    ] as const) {
+      const sizes = { kills, clients, signals, isDurable: true }
+      yield toLines(where(...clients), await runKillStore(server, sizes), killStoreFigures(sizes))
+    }
   },
-  'stopped-store': async function* ({ redis, postgres }, { stoppedMs }) {
-    for (const [server, client] of servers(redis, postgres)) {
+  'stopped-store': async function* (equipment, { stoppedMs }) {
+    for (const [server, client] of servers(equipment)) {
       const sizes = { client, stoppedMs, perSecond: 300, config: {} }
       yield toLines(where(client), await runStoppedStore(server, sizes), stoppedStoreFigures(sizes, DEADLINE))
     }
     // What nobody waits for any more leaves the pool by itself, instead of being asked first when the server is back.
     const options = { poolWaitMs: DEADLINE }
     const sizes = { client: 'pg', stoppedMs, perSecond: 300, config: {}, options } as const
-    const outcome = await runStoppedStore(postgres, sizes)
+    const outcome = await runStoppedStore(equipment.postgres, sizes)
     const name = `${where('pg')}, connectionTimeoutMillis: ${DEADLINE}`
     yield toLines(name, outcome, stoppedStoreFigures(sizes, DEADLINE))
   },
-  'bad-network': async function* ({ redis, postgres }, { troubleMs }) {
-    for (const [server, client] of servers(redis, postgres)) {
+  'bad-network': async function* (equipment, { troubleMs }) {
+    for (const [server, client] of servers(equipment)) {
       const outcome = await runBadNetwork(server, { client, troubleMs, perSecond: 300, config: {} })
       yield toLines(where(client), outcome, badNetworkFigures(DEADLINE))
     }
@@ -124,8 +130,8 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       yield toLines(where(...clients), await runFlappingStore(server, sizes), flappingStoreFigures(sizes))
     }
   },
-  'race-logout': async function* ({ redis, postgres }, { schedules }) {
-    for (const place of places(redis, postgres)) {
+  'race-logout': async function* (equipment, { schedules }) {
+    for (const place of places(equipment)) {
       const outcome = await runRaceLogout(place, { schedules, seed: 1 })
       yield toLines(where(place.client), outcome, raceLogoutFigures())
     }
@@ -140,13 +146,18 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       yield toReplicaLines(`${name}, ${seeds} x ${replica.seconds} s from seed ${firstSeed}`, outcome)
     }
   },
-  million: async function* ({ program, folder, redis, postgres }, { entries }) {
+  million: async function* ({ program, folder, redis, postgres, mysql }, { entries }) {
     const sizes = { count: entries, batch: 1000, pruneLimit: 10_000 }
     const figures = millionFigures(sizes)
     yield toLines('memory', await runMillionInMemory(program, sizes), figures)
     yield toLines('SQLite', await runMillionInTables(inFile(folder, 'million'), sizes), figures)
-    const database = { client: 'pg', url: await postgres.createDatabase() } as const
-    yield toLines(where('pg'), await runMillionInTables(database, sizes), figures)
+    for (const [client, server] of [
+      ['pg', postgres],
+      ['mysql2', mysql],
+    ] as const) {
+      const database = { client, url: await server.createDatabase() }
+      yield toLines(where(client), await runMillionInTables(database, sizes), figures)
+    }
     const outcome = await runMillionInRedis({ client: 'ioredis', url: redis.url }, sizes)
     yield toLines(where('ioredis'), outcome, figures)
   },
@@ -157,6 +168,7 @@ const SEEDS_PER_TABLE = 10
 const DEADLINE = 250
 const REDIS_CLIENTS = ['ioredis', 'redis'] as const
 const POSTGRES_CLIENTS = ['pg', 'postgres'] as const
+const MYSQL_CLIENTS = ['mysql2', 'mariadb'] as const
 /** Mostly what `pg_ctl stop -m immediate` sends. */
 const POSTGRES_SIGNALS = ['SIGQUIT', 'SIGQUIT', 'SIGQUIT', 'SIGQUIT', 'SIGKILL'] as const
 
@@ -174,17 +186,19 @@ function where(...clients: readonly ClientName[]): string {
   return clients.map((client) => NAMES[client]).join(' and ')
 }
 
-function places(redis: RunningServer, postgres: RunningServer): Place[] {
+function places({ redis, postgres, mysql }: Equipment): Place[] {
   return [
     { client: 'ioredis', url: redis.url },
     { client: 'pg', url: postgres.url },
+    { client: 'mysql2', url: mysql.url },
   ]
 }
 
-function servers(redis: RunningServer, postgres: RunningServer): [RunningServer, ClientName][] {
+function servers({ redis, postgres, mysql }: Equipment): [RunningServer, ClientName][] {
   return [
     ...REDIS_CLIENTS.map((client): [RunningServer, ClientName] => [redis, client]),
     ...POSTGRES_CLIENTS.map((client): [RunningServer, ClientName] => [postgres, client]),
+    ...MYSQL_CLIENTS.map((client): [RunningServer, ClientName] => [mysql, client]),
   ]
 }
 

@@ -10,9 +10,10 @@ import { runStoppedStore } from './stopped-store.js'
 const LIMIT = 120_000
 
 async function stop(server: RunningServer, client: ClientName): Promise<void> {
-  // A deadline that a loaded machine keeps while the server is there.
+  // A deadline and a rate that a loaded machine keeps while the server is there. With both of its cores busy, it may serve
+  // 150 checks per second through `mysql2`: of more than that, hardly one is answered in time.
   const config = { JWT_REVOCATION_TIMEOUT: '1s' }
-  const outcome = await runStoppedStore(server, { client, stoppedMs: 3000, perSecond: 300, config })
+  const outcome = await runStoppedStore(server, { client, stoppedMs: 3000, perSecond: 60, config })
   expect(outcome).toMatchObject({ revokedAccepted: 0, strange: 0, isRecovered: 1 })
   expect(outcome.answeredWhileStopped).toBeGreaterThan(0)
   expect(outcome.mostWaiting).toBeLessThan(1100)

@@ -47,8 +47,11 @@ export function findPostgres(): PostgresBinaries | null {
   }
 }
 
-/** The MariaDB of this machine, else its MySQL, or null. */
+/** The MariaDB of this machine, else its MySQL, or null; `MYSQL_PATH` names the `mysqld` of a MySQL instead. */
 export function findMysql(): MysqlBinaries | null {
+  const given = process.env['MYSQL_PATH']
+  if (given && !isExecutable(given)) throw new Error(`MYSQL_PATH is no program: ${given}`)
+  if (given) return { server: given, install: null }
   const [server, install] = [findProgram('mariadbd'), findProgram('mariadb-install-db')]
   if (server !== null && install !== null) return { server, install }
   const mysqld = findProgram('mysqld')

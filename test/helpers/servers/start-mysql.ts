@@ -90,6 +90,23 @@ export async function runSql(
   }
 }
 
+/** Makes a server follow another one. */
+export async function follow(replica: string, { port }: RunningMysql): Promise<void> {
+  const [server] = await runSql(replica, 'select version() as version')
+  const from = { host: `'127.0.0.1'`, port, user: `'tokenlib'` }
+  const toOptions = (prefix: string, more: object): string =>
+    Object.entries({ ...from, ...more })
+      .map(([name, value]) => `${prefix}_${name} = ${value}`)
+      .join()
+  await runSql(
+    replica,
+    String(server?.['version']).includes('MariaDB')
+      ? `change master to ${toOptions('master', { use_gtid: 'slave_pos' })}`
+      : `change replication source to ${toOptions('source', { auto_position: 1 })}, get_source_public_key = 1`,
+  )
+  await runSql(replica, 'start replica')
+}
+
 const INIT = `create database if not exists tokenlib;
 create user if not exists 'tokenlib'@'%';
 grant all on *.* to 'tokenlib'@'%' with grant option;
@@ -101,6 +118,9 @@ const DEFAULTS: MysqlSettings = {
   'performance-schema': 'OFF',
   'max-connections': '300',
   'innodb-buffer-pool-size': '64M',
+  // MySQL would listen on a second port, which has one number for all servers, and wants a folder of its distribution.
+  'loose-mysqlx': 'OFF',
+  'secure-file-priv': '',
 }
 
 /** The server refuses to run as root. */

@@ -6,7 +6,7 @@ import { defineStore, type RevocationStore } from '../revocation/store.js'
 import { emitWarning } from '../runtime.js'
 import { type Clock, schedulerOf, systemClock } from '../time.js'
 import { createLossReporter } from './loss-reporter.js'
-import { assertUsable, type ServerKind } from './mysql/check-server.js'
+import { assertUsable, type Server } from './mysql/check-server.js'
 import { type MysqlClient, toDatabase, toTextOrNull } from './mysql/client.js'
 import { createHistory, type History } from './mysql/history.js'
 import { createHousekeeping, type Housekeeping } from './mysql/housekeeping.js'
@@ -101,14 +101,15 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
     return tables
   }
 
-  const open = (found: Tables, kind: ServerKind): Operations => {
-    const history = createHistory(database, found, { namespace, clock, losses, kind })
+  const open = (found: Tables, server: Server): Operations => {
+    const history = createHistory(database, found, { namespace, clock, losses, server })
     const revocations = createRevocations(history, found, namespace)
     const end: Revocations['end'] = (batch) => written(revocations.end(batch))
     const housekeeping = createHousekeeping(database, found, {
       namespace,
       clock,
       trusted: clock ?? systemClock,
+      server,
     })
     const sessions = createMysqlSessions(history, found, { namespace, end, afterWrite })
     return { ...housekeeping, history, revocations, sessions }
@@ -133,8 +134,8 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
     async prepare(needs) {
       losses.listen(needs)
       const found = await findTables()
-      const kind = await assertUsable(database, found, { allowVolatile })
-      opened ??= open(found, kind)
+      const server = await assertUsable(database, found, { allowVolatile })
+      opened ??= open(found, server)
       await opened.history.enter(toMilliseconds(needs.longestLifetime))
     },
     revoke: async (batch) => written(use().revocations.revoke(batch)),

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../errors.js'
 import { assertKnownLayout } from '../store-parts.js'
-import { type Database, LEFTOVER, readErrorNumber, type Session, toNumber, toText } from './client.js'
+import { type Database, readErrorNumber, type Session, toNumber, toText, UNFIT } from './client.js'
 import { type Tables, TABLES_VERSION } from './tables.js'
 
 /** Returns what the server is, or rejects with `ConfigurationError` unless server and tables can keep the promises of a store. */
@@ -8,18 +8,47 @@ export async function assertUsable(
   database: Database,
   tables: Tables,
   { allowVolatile }: { readonly allowVolatile: boolean },
-): Promise<ServerKind> {
+): Promise<Server> {
   return database.use(async (session) => {
     const settings = await readSettings(session)
     assertServer(settings)
     if (!allowVolatile) assertDurable(settings)
     await assertTables(session, tables)
-    return isMariadb(settings) ? 'mariadb' : 'mysql'
+    return toServer(settings)
   })
 }
 
-/** MariaDB can tell whether a connection is in a transaction. */
-export type ServerKind = 'mariadb' | 'mysql'
+/** What the statements of a store must know of its server. */
+export interface Server {
+  /** Whether an answer can say that its connection is in a transaction, which MariaDB can. */
+  readonly tellsTransaction: boolean
+  /** An expression: what an answer says of the connection and the server that gave it. */
+  readonly state: string
+  /** A condition: the server and the connection keep what is written by a statement of its own. */
+  readonly isWritable: string
+}
+
+/** Reads what the server is, whatever state it is in. */
+export async function readServer(session: Session): Promise<Server> {
+  return toServer(await readSettings(session))
+}
+
+function toServer(settings: Settings): Server {
+  const tellsTransaction = isMariadb(settings)
+  const isolation = settings.has('transaction_isolation') ? 'transaction_isolation' : 'tx_isolation'
+  const columns = ['session.autocommit', ...READ_ONLY, `session.${isolation}`].map((name) => `@@${name}`)
+  if (tellsTransaction) columns.push('@@in_transaction')
+  return {
+    tellsTransaction,
+    state: `concat_ws(',', '' is null, ${columns.join()})`,
+    isWritable: [
+      '@@session.autocommit = 1',
+      ...READ_ONLY.map((name) => `concat(@@${name}) in ('0', 'OFF')`),
+    ].join(' and '),
+  }
+}
+
+const READ_ONLY = ['global.read_only', 'global.innodb_read_only']
 
 type Settings = ReadonlyMap<string, string>
 
@@ -41,13 +70,10 @@ const SETTINGS = [
   'innodb_flush_log_at_trx_commit',
   'wsrep_on',
   'wsrep_sync_wait',
+  'transaction_isolation',
 ]
 
-const isOn = (settings: Settings, name: string): boolean => isOnText(settings.get(name) ?? 'OFF')
-
-function isOnText(value: string): boolean {
-  return value !== 'OFF' && value !== '0'
-}
+const isOn = (settings: Settings, name: string): boolean => !isOff(settings.get(name) ?? 'OFF')
 
 const isMariadb = (settings: Settings): boolean => settings.get('version')?.includes('MARIADB') === true
 
@@ -192,23 +218,27 @@ function createDenied({ version, ...tables }: Tables, cause: unknown): Configura
   )
 }
 
-/** What an answer says of the connection and the server that gave it. */
-export function stateSql(kind: ServerKind): string {
-  const inTransaction = kind === 'mariadb' ? ', @@in_transaction' : ''
-  return `concat_ws(',', @@session.autocommit, '' is null, @@global.read_only, @@global.innodb_read_only${inTransaction})`
+/** Reads the state, and throws if the store must not rely on what the server or the connection does. */
+export async function readState(session: Session, { state }: Server): Promise<void> {
+  const [row] = await session.read(`select ${state} as state`, [])
+  assertState(toText(row?.[0]), session)
 }
 
-/** Throws if an answer comes from a server or a connection that the store must not rely on; `isOwn` in its own transaction. */
-export function assertState(state: string, isOwn: boolean): void {
-  const [autocommit, hasNoEmptyText, isReadOnly, isEngineReadOnly, inTransaction] = state
+/** Throws if an answer comes from a server or a connection that the store must not rely on. */
+export function assertState(state: string, { isOwn }: Pick<Session, 'isOwn'>): void {
+  const [hasNoEmptyText, autocommit, isReadOnly, isEngineReadOnly, isolation, inTransaction] = state
     .toUpperCase()
     .split(',')
-    .map(isOnText)
   // Not `ConfigurationError`: a failover, or another user of the pool, can bring this about at any time.
-  if (isReadOnly !== false || isEngineReadOnly !== false) throw new Error(STANDBY)
-  if (autocommit !== true) throw new Error('A connection of the MySQL pool has autocommit off')
-  if (hasNoEmptyText === true) {
+  if (!isOff(isReadOnly) || !isOff(isEngineReadOnly)) throw new Error(STANDBY)
+  if (isOff(autocommit)) throw new Error('A connection of the MySQL pool has autocommit off')
+  if (!isOff(hasNoEmptyText)) {
     throw new Error('A connection of the MySQL pool has EMPTY_STRING_IS_NULL in its sql_mode')
   }
-  if (inTransaction === true && !isOwn) throw LEFTOVER
+  // Under READ UNCOMMITTED, an answer may have changes that will never be: missing them later would be a loss.
+  if (!isOwn && (isolation === 'READ-UNCOMMITTED' || !isOff(inTransaction ?? '0'))) throw UNFIT
+}
+
+function isOff(value: string | undefined): boolean {
+  return value === '0' || value === 'OFF'
 }

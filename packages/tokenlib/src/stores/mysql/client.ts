@@ -45,6 +45,8 @@ export type Row = readonly (Cell | undefined)[]
 
 /** A connection while the store uses it. */
 export interface Session {
+  /** Whether it is in a transaction of the store. Otherwise its former user decides how it reads. */
+  readonly isOwn: boolean
   read(sql: string, values: readonly Value[]): Promise<readonly Row[]>
   /**
    * Runs a statement that writes, and returns how many rows it concerned. Drivers count the rows that it found or those that
@@ -55,21 +57,19 @@ export interface Session {
 
 /** How statements are run that each stand alone. */
 export interface UseOptions {
-  /**
-   * Whether `work` begins with a read, and throws `LEFTOVER` if that finds itself in a transaction that somebody left
-   * behind. Saves the `rollback` before it.
-   */
+  /** Whether `work` begins with a read, and throws `UNFIT` if that was part of a transaction. Saves the `rollback` before it. */
   readonly findsLeftover?: boolean
 }
 
-/** Thrown by work that finds itself in a transaction that a former user of the connection left behind. */
-export const LEFTOVER: Error = new Error('A connection of the MySQL pool has an open transaction')
+/** Thrown by work that finds how a former user of the connection left it: in a transaction, or to read what is not committed. */
+export const UNFIT: Error = new Error('A connection of the MySQL pool cannot be read from as it is')
 
 /** A database, as the store uses it. */
 export interface Database {
   /**
    * Runs statements that each stand alone. Each reads what is committed when it begins. Even a statement that changes one
-   * row may lose a conflict: then `work` runs again, after whatever it had written before.
+   * row may lose a conflict: then `work` runs again, after whatever it had written before. Work that runs again, also after
+   * `UNFIT`, is a transaction of the store.
    */
   use<Result>(work: (session: Session) => Promise<Result>, options?: UseOptions): Promise<Result>
   /**
@@ -84,9 +84,8 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
   const pool = toPool(client)
 
   const withConnection = async <Result>(
-    begin: (connection: MysqlConnection) => Promise<{ readonly prepared: Promise<unknown> }>,
+    { begin, end }: Frame,
     work: (session: Session) => Promise<Result>,
-    end: string | null,
   ): Promise<Result> => {
     const connection = await pool.getConnection()
     if (typeof connection?.execute !== 'function') {
@@ -96,7 +95,7 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
     try {
       const { prepared } = await begin(connection)
       prepared.catch(() => undefined)
-      const result = await work(createSession(connection, prepared))
+      const result = await work(createSession(connection, prepared, end !== null))
       await prepared
       if (end !== null) await connection.query(end)
       await connection.release()
@@ -113,9 +112,8 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
       try {
         return await attempt(count)
       } catch (error) {
-        if (count === MAX_ATTEMPTS || !(error === LEFTOVER || CONFLICTS.has(readErrorNumber(error))))
-          throw error
-        if (error === LEFTOVER) continue
+        if (count === MAX_ATTEMPTS || !(error === UNFIT || CONFLICTS.has(readErrorNumber(error)))) throw error
+        if (error === UNFIT) continue
         await sleep(scheduler, toRetryDelay(count, FIRST_RETRY_MS, MAX_RETRY_MS))
       }
     }
@@ -123,9 +121,15 @@ export function toDatabase(client: MysqlClient, scheduler: Scheduler): Database 
 
   return {
     use: (work, { findsLeftover = false } = {}) =>
-      retry((count) => withConnection(findsLeftover && count === 1 ? takeAsItIs : clean, work, null)),
-    transact: (work) => retry(() => withConnection(beginTransaction, work, COMMIT)),
+      retry((count) => withConnection(count > 1 ? TRANSACTION : findsLeftover ? AS_IT_IS : CLEAN, work)),
+    transact: (work) => retry(() => withConnection(TRANSACTION, work)),
   }
+}
+
+interface Frame {
+  readonly begin: (connection: MysqlConnection) => Promise<{ readonly prepared: Promise<unknown> }>
+  /** Ends the transaction that `begin` began; `null` if it began none. */
+  readonly end: string | null
 }
 
 async function takeAsItIs() {
@@ -135,6 +139,10 @@ async function takeAsItIs() {
 // Also where somebody set `completion_type`, which would begin another transaction, or end the connection.
 const ROLLBACK = 'rollback and no chain no release'
 const COMMIT = 'commit and no chain no release'
+
+const AS_IT_IS: Frame = { begin: takeAsItIs, end: null }
+const CLEAN: Frame = { begin: clean, end: null }
+const TRANSACTION: Frame = { begin: beginTransaction, end: COMMIT }
 
 // A former user of the connection may have left a transaction behind, in which reads would go by an old snapshot. Nobody
 // waits for the answer: `mariadb` sends the first statement of the store right behind it.
@@ -188,7 +196,7 @@ function createUnusable(): ConfigurationError {
   )
 }
 
-function createSession(connection: MysqlConnection, prepared: Promise<unknown>): Session {
+function createSession(connection: MysqlConnection, prepared: Promise<unknown>, isOwn: boolean): Session {
   const run = async (sql: string, values: readonly Value[]): Promise<unknown> => {
     const [answer] = await Promise.all([
       // Prepared statements only. A client that escapes values itself has to know the server's sql_mode and charset.
@@ -198,6 +206,7 @@ function createSession(connection: MysqlConnection, prepared: Promise<unknown>):
     return Array.isArray(answer) ? (answer[0] as unknown) : answer
   }
   return {
+    isOwn,
     async read(sql, values) {
       const rows = await run(sql, values)
       if (!Array.isArray(rows)) throw new Error('The MySQL client gave no rows')

@@ -1,6 +1,6 @@
 import type { Clock } from '../../time.js'
 import { readClock } from '../store-parts.js'
-import { assertState, type ServerKind, stateSql } from './check-server.js'
+import { assertState, readState, type Server } from './check-server.js'
 import { type Row, type Session, toNumber, toText, type Value } from './client.js'
 import { asNumber, nowSql } from './statements.js'
 import type { Tables } from './tables.js'
@@ -35,15 +35,12 @@ type KnownValues = readonly Value[]
 
 /** Reads and writes the head of a namespace. */
 export interface Heads {
-  /**
-   * Reads the head and a page in one statement; `null` where it is not the known one. `isOwn`: in a transaction of the store.
-   */
+  /** Reads the head and a page in one statement; `null` where it is not the known one. */
   read(
     session: Session,
     page: Page,
     values: readonly Value[],
     known: KnownValues,
-    isOwn: boolean,
   ): Promise<readonly [head: Head, rows: readonly Row[]] | null>
   /** The statement of `read`, with no look at the answer, for tools. */
   query(session: Session, page: Page, values: readonly Value[], known: KnownValues): Promise<readonly Row[]>
@@ -61,9 +58,9 @@ export const NO_EPOCH = '-'
 export function createHeads(
   { heads, revocations }: Tables,
   namespace: string,
-  { clock, kind }: { readonly clock: Clock | undefined; readonly kind: ServerKind },
+  { clock, server }: { readonly clock: Clock | undefined; readonly server: Server },
 ): Heads {
-  const columns = `h.changes, h.link, h.epoch, h.longest_lifetime, ${nowSql} as now_ms, ${stateSql(kind)} as state`
+  const columns = `h.changes, h.link, h.epoch, h.longest_lifetime, ${nowSql} as now_ms, ${server.state} as state`
   const isMarked = `exists (select 1 from ${revocations} m
   where m.namespace = h.namespace and m.kind = 'epoch' and m.id = h.epoch)`
   const isKnown = `h.namespace = ? and h.epoch = ? and h.changes >= ${asNumber} and ${isMarked}`
@@ -80,7 +77,9 @@ export function createHeads(
   ): Promise<FoundHead | null> => {
     const sql = `select ${columns}, ${isMarked} as is_marked from ${heads} h where ${condition} for update`
     const [row] = await session.read(sql, [time(), ...values])
-    return row === undefined ? null : { ...parseHead(row, true), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
+    return row === undefined
+      ? null
+      : { ...parseHead(row, session), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
   }
 
   const query: Heads['query'] = (session, { columns: more, from }, values, known) =>
@@ -90,17 +89,16 @@ export function createHeads(
     )
 
   return {
-    async read(session, page, values, known, isOwn) {
+    async read(session, page, values, known) {
       const rows = await query(session, page, values, known)
       if (rows[0] === undefined) return null
-      return [parseHead(rows[0], isOwn), rows.map((row) => row.slice(HEAD_COLUMNS))]
+      return [parseHead(rows[0], session), rows.map((row) => row.slice(HEAD_COLUMNS))]
     },
     query,
     lock: (session, known) => lock(session, isKnown, known),
     async lockAnyway(session) {
-      const [state] = await session.read(`select ${stateSql(kind)} as state`, [])
       // Before anything is written: a privileged user may write to a replica.
-      assertState(toText(state?.[0]), true)
+      await readState(session, server)
       await session.write(
         `insert into ${heads} (namespace, epoch, link, changes, longest_lifetime) values (?, ?, ?, 0, 0)
 on duplicate key update namespace = values(namespace)`,
@@ -122,8 +120,8 @@ const HEAD_COLUMNS = 6
 // An explicit limit, because a session may have a sql_select_limit.
 const MAX_ROWS = 1_000_000
 
-function parseHead([changes, link, epoch, longestLifetime, now, state]: Row, isOwn: boolean): Head {
-  assertState(toText(state), isOwn)
+function parseHead([changes, link, epoch, longestLifetime, now, state]: Row, session: Session): Head {
+  assertState(toText(state), session)
   return {
     changes: toNumber(changes),
     link: toText(link),

@@ -3,7 +3,7 @@ import { addDuration, raiseWatermark, type Revocation } from '../../revocation/r
 import type { Clock } from '../../time.js'
 import type { LossReporter } from '../loss-reporter.js'
 import { retryAfterLoss, toMilliseconds } from '../store-parts.js'
-import type { ServerKind } from './check-server.js'
+import type { Server } from './check-server.js'
 import type { Database, Row, Session, Value } from './client.js'
 import { createEntries, type Entries, type Entry } from './entries.js'
 import { createHeads, type FoundHead, type Head, NO_EPOCH, type Page } from './head.js'
@@ -56,7 +56,7 @@ export interface HistoryOptions {
   readonly namespace: string
   readonly clock: Clock | undefined
   readonly losses: LossReporter
-  readonly kind: ServerKind
+  readonly server: Server
 }
 
 type Known = Pick<Head, 'epoch' | 'changes'>
@@ -68,9 +68,9 @@ const LOST = new Error('The MySQL store has another history')
 export function createHistory(
   database: Database,
   tables: Tables,
-  { namespace, clock, losses, kind }: HistoryOptions,
+  { namespace, clock, losses, server }: HistoryOptions,
 ): History {
-  const heads = createHeads(tables, namespace, { clock, kind })
+  const heads = createHeads(tables, namespace, { clock, server })
   const entries = createEntries(tables, namespace)
   let known: Known | null = null
   let longest = 0
@@ -157,20 +157,18 @@ export function createHistory(
     return (await retryAfterLoss('MySQL', ask, () => recoverOnce(before))).answer
   }
 
-  const readWith = async (session: Session, page: Page, values: readonly Value[], isOwn: boolean) => {
-    const answer = await heads.read(session, page, values, knownValues(), isOwn)
+  const readWith = async (session: Session, page: Page, values: readonly Value[]) => {
+    const answer = await heads.read(session, page, values, knownValues())
     if (answer === null) throw LOST
     note(answer[0])
     return answer
   }
 
-  const findsLeftover = kind === 'mariadb'
   const read: History['read'] = (page, values, parse) =>
     retry(() =>
-      database.use(
-        async (session) => parse(...(await readWith(session, page, values, !findsLeftover)), session),
-        { findsLeftover },
-      ),
+      database.use(async (session) => parse(...(await readWith(session, page, values)), session), {
+        findsLeftover: server.tellsTransaction,
+      }),
     )
 
   return {
@@ -196,7 +194,7 @@ export function createHistory(
           const result = await work({
             session,
             entries,
-            read: (page, values) => readWith(session, page, values, true),
+            read: (page, values) => readWith(session, page, values),
             async lock() {
               head = await heads.lock(session, knownValues())
               if (head === null) throw LOST

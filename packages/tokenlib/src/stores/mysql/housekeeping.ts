@@ -1,4 +1,5 @@
 import { type Clock, createCautiousClock } from '../../time.js'
+import { readState, type Server } from './check-server.js'
 import { readClock, toMilliseconds } from '../store-parts.js'
 import { type Database, DUPLICATE_KEY, readErrorNumber, type Session, toText, type Value } from './client.js'
 import { asNumber, groupBy, inParts, nowSql, repeat, toLimit } from './statements.js'
@@ -10,6 +11,15 @@ export interface Housekeeping {
   spend(id: string, keepMs: number): Promise<boolean>
 }
 
+/** What housekeeping needs of the store around it. */
+export interface HousekeepingOptions {
+  readonly namespace: string
+  readonly clock: Clock | undefined
+  /** Decides what is pruned, together with the server's. */
+  readonly trusted: Clock
+  readonly server: Server
+}
+
 const PRUNE_MARGIN_MS = 60_000 // clocks may differ a little
 // Of those that the store writes for itself, which may be as many as its writes.
 const OWN_ROWS = 20_000
@@ -18,7 +28,7 @@ const OWN_ROWS = 20_000
 export function createHousekeeping(
   database: Database,
   { revocations, sessions, spent }: Tables,
-  { namespace, clock, trusted }: { namespace: string; clock: Clock | undefined; trusted: Clock },
+  { namespace, clock, trusted, server }: HousekeepingOptions,
 ): Housekeeping {
   const pruneClock = createCautiousClock(trusted)
   const time = (): Value => {
@@ -35,6 +45,7 @@ export function createHousekeeping(
     condition = '',
   ): Promise<number> =>
     database.transact(async (session) => {
+      await readState(session, server)
       const rows = await session.read(
         `select ${keys.join()} from ${table} force index (by_end) where namespace = ?${condition}
 and ends_at <= least(${nowSql}, ${asNumber}) - ${marginMs} order by ends_at limit ${toLimit(limit)} for update skip locked`,
@@ -72,11 +83,12 @@ and ends_at <= least(${nowSql}, ${asNumber}) - ${marginMs} order by ends_at limi
     try {
       const inserted = await session.write(
         `insert into ${spent} (namespace, id, ends_at)
-select ?, ?, ${nowSql} + ${asNumber} from (select 1 as one) o where @@session.autocommit = 1`,
+select ?, ?, ${nowSql} + ${asNumber} from (select 1 as one) o where ${server.isWritable}`,
         [namespace, id, time(), keepMs],
       )
       if (inserted === 1) return true
-      throw new Error('A connection of the MySQL pool has autocommit off')
+      await readState(session, server)
+      throw new Error('The MySQL server did not store the id')
     } catch (error) {
       if (readErrorNumber(error) !== DUPLICATE_KEY) throw error
     }

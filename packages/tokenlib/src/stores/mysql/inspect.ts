@@ -1,7 +1,15 @@
 import { type RevocationKind, toStoredId } from '../../revocation/revocation.js'
 import { systemScheduler } from '../../time.js'
-import { assertUsable, DENIED, NO_ROW, type Right, toWrites } from './check-server.js'
-import { type MysqlClient, readErrorNumber, toDatabase, toNumber, toText, toTextOrNull } from './client.js'
+import {
+  assertUsable,
+  DENIED,
+  NO_ROW,
+  readServer,
+  type Right,
+  type Server,
+  toWrites,
+} from './check-server.js'
+import { type MysqlClient, readErrorNumber, toDatabase, toNumber, toTextOrNull } from './client.js'
 import { createHeads, type Heads } from './head.js'
 import { toLookup } from './revocations.js'
 import { serverNowSql } from './statements.js'
@@ -31,7 +39,7 @@ export interface MysqlInspection {
 
 interface Known {
   readonly heads: Heads
-  readonly isMariadb: boolean
+  readonly server: Server
   readonly epoch: string
   readonly changes: number
 }
@@ -51,17 +59,15 @@ export function inspectMysql(
 
   // A history is known by its epoch and its count of changes; a request of a process knows both.
   const readKnown = async (): Promise<Known> => {
-    const [row] = await readRows(
-      `select version(), h.epoch, h.changes from (select 1 as one) o left join ${tables.heads} h on h.namespace = ?`,
-      [namespace],
-    )
-    const [version, epoch, changes] = row ?? []
-    const isMariadb = /mariadb/i.test(toText(version))
+    const server = await database.use(readServer)
+    const [row] = await readRows(`select epoch, changes from ${tables.heads} where namespace = ?`, [
+      namespace,
+    ])
     return {
-      heads: createHeads(tables, namespace, { clock: undefined, kind: isMariadb ? 'mariadb' : 'mysql' }),
-      isMariadb,
-      epoch: toTextOrNull(epoch) ?? '',
-      changes: epoch == null ? 0 : toNumber(changes),
+      heads: createHeads(tables, namespace, { clock: undefined, server }),
+      server,
+      epoch: toTextOrNull(row?.[0]) ?? '',
+      changes: row === undefined ? 0 : toNumber(row[1]),
     }
   }
   let known: Promise<Known> | null = null
@@ -120,11 +126,11 @@ where namespace = ? and ends_at <= ${serverNowSql} order by ends_at limit ${MAX_
       return toNumber(row?.[0])
     },
     async lookup() {
-      const { heads, isMariadb, epoch, changes } = await (known ??= readKnown())
+      const { heads, server, epoch, changes } = await (known ??= readKnown())
       const { page, values } = lookupPage
       return database.use(
         (session) => heads.query(session, page, values, [namespace, epoch, String(changes)]),
-        { findsLeftover: isMariadb },
+        { findsLeftover: server.tellsTransaction },
       )
     },
   }
