@@ -56,6 +56,17 @@ describe('an opaque token', () => {
     }
   })
 
+  test('is asked about at a logout, but not under the name of refresh tokens', async () => {
+    const config = { JWT_TOKEN_LOCATION: ['headers', 'cookies'] } as const
+    const { tokens, endpoint } = createOpaqueReceiver({}, { config })
+    const send = (cookie: string) =>
+      outcomeOf(tokens.logout(new Request('https://api.example/', { headers: { cookie } })))
+    await send(`refresh_token_cookie=${OPAQUE}`)
+    expect(endpoint.asked).toEqual([])
+    await send(`access_token_cookie=${OPAQUE}`)
+    expect(endpoint.asked).toEqual([OPAQUE])
+  })
+
   test('is asked about with one POST, and the credentials of the client', async () => {
     const methods: readonly (readonly [IntrospectOptions['authentication'], string | undefined, object])[] = [
       [
