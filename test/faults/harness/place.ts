@@ -85,7 +85,8 @@ export async function openStore({ client, url }: Place, options: OpenOptions = {
     case 'mysql2': {
       const { createPool } = await import('mysql2/promise')
       const pool = createPool({ uri: url, connectionLimit: max })
-      return { store: createMysqlStore(pool, given), close: () => pool.end() }
+      // Its end is refused where a connection was reset before it could say so.
+      return { store: createMysqlStore(pool, given), close: () => pool.end().catch(ignore) }
     }
     case 'mariadb': {
       const { createPool } = await import('mariadb')
