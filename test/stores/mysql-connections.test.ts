@@ -126,6 +126,19 @@ describeWithMysql('connections that others of the application have used', (url) 
     expect(warnings).toEqual([])
   })
 
+  test('a charset that was set after a statement was prepared makes no difference', async () => {
+    const { one, opened } = await openOne()
+    for (const [at, sql] of [
+      'set names latin1',
+      'set names utf8mb4',
+      'set collation_connection = utf8mb4_turkish_ci',
+    ].entries()) {
+      expect(await opened.spend!(`id-${at}`, 1000)).toBe(true)
+      await one.query(sql)
+      expect(await opened.spend!(`id-${at}`, 1000)).toBe(false)
+    }
+  })
+
   test('another database that was chosen is not looked at', async () => {
     const { one, opened } = await openOne()
     await one.query('use information_schema')

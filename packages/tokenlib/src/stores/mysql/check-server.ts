@@ -41,9 +41,10 @@ function toServer(settings: Settings): Server {
   return {
     tellsTransaction,
     state: `concat_ws(',', '' is null, ${columns.join()})`,
+    // As bytes: a prepared text keeps its collation, which the connection may no longer have.
     isWritable: [
       '@@session.autocommit = 1',
-      ...READ_ONLY.map((name) => `concat(@@${name}) in ('0', 'OFF')`),
+      ...READ_ONLY.map((name) => `cast(concat(@@${name}) as binary) in (_binary '0', _binary 'OFF')`),
     ].join(' and '),
   }
 }
@@ -220,7 +221,7 @@ function createDenied({ version, ...tables }: Tables, cause: unknown): Configura
 
 /** Reads the state, and throws if the store must not rely on what the server or the connection does. */
 export async function readState(session: Session, { state }: Server): Promise<void> {
-  const [row] = await session.read(`select ${state} as state`, [])
+  const [row] = await session.read(`select ${state} as state limit 1`, [])
   assertState(toText(row?.[0]), session)
 }
 
