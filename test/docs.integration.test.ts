@@ -28,7 +28,7 @@ describe('every example in the documentation does what it says', () => {
   const postgres = names.filter((name) =>
     /(?:stores\/(?:postgres|sql-clients\..+)|\.postgresql)\.ts$/.test(name),
   )
-  const mysql = names.filter((name) => name === 'stores/mysql.ts')
+  const mysql = names.filter((name) => /(?:stores\/|\.)mysql\.ts$/.test(name))
   const served = new Set([...redis, ...postgres, ...mysql])
   const others = names.filter((name) => !served.has(name))
 
