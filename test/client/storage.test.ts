@@ -199,13 +199,72 @@ describe('a refresh token that is not stored', () => {
   )
 
   test('at a login whose token cannot be stored, the server ends the session', async () => {
-    const { client, fetchNotes, device, tokens, events } = await openLoggedIn()
+    const { startApp, origin, device, tokens, events } = await openDevice()
     device.before = { write: locked, remove: locked }
+    const client = startApp()
     await client.logIn(BOB)
+    device.before = {}
+    await startApp().logIn(ADA)
     await tokens.revoke.user('bob')
-    expect(await fetchNotes()).toBe(401)
-    // Ada's token is still stored, but her session does not go on in place of Bob's.
-    expect(events).toEqual(['loggedIn', 'storageFailed STORAGE_FAILED', 'loggedOut'])
+    expect((await client.fetch(`${origin}/notes`)).status).toBe(401)
+    // Ada's token is stored, but her session does not go on in place of Bob's.
+    expect(events).toEqual(['loggedIn', 'storageFailed STORAGE_FAILED', 'loggedIn', 'loggedOut'])
+  })
+
+  test.each([
+    ['', {}],
+    [' or read', { read: locked }],
+  ])(
+    'at a login while a token of another user is stored that cannot be removed%s: it is rejected',
+    async (_name, more) => {
+      const { client, startApp, fetchNotes, device, tokens, events } = await openLoggedIn()
+      device.before = { write: locked, remove: locked, ...more }
+      await expect(client.logIn(BOB)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+      expect(await tokens.sessions.list('bob')).toEqual([])
+      expect(await fetchNotes()).toBe(401)
+      expect(events).toEqual(['loggedIn', 'storageFailed STORAGE_FAILED', 'loggedOut'])
+      device.before = {}
+      // As if Bob had not logged in.
+      expect(await startApp().start()).toMatchObject({ sub: 'ada' })
+      expect(await client.logIn(BOB)).toMatchObject({ sub: 'bob' })
+      expect(await startApp().start()).toMatchObject({ sub: 'bob' })
+    },
+  )
+
+  test('at a login while the removal of another token hangs: it is rejected after 25 seconds', async () => {
+    const { startApp, device } = await openLoggedIn()
+    const clock = createVirtualClock()
+    const removing = createSignal()
+    device.before.write = locked
+    device.before.remove = () => {
+      removing.send()
+      return new Promise(() => {})
+    }
+    const rejected = expect(startApp({ clock }).logIn(BOB)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    await removing.sent
+    await clock.advance('25s')
+    await rejected
+  })
+
+  test('at a login whose write fails after it has stored the token: the session goes on', async () => {
+    const { startApp, device, tokens } = await openLoggedIn()
+    const write = async (token: string): Promise<void> => {
+      device.stored = token
+      locked()
+    }
+    device.before.remove = locked
+    const client = startApp({ storage: { ...device.storage, write } })
+    expect(await client.logIn(BOB)).toMatchObject({ sub: 'bob' })
+    expect(await tokens.sessions.list('bob')).toHaveLength(1)
+    expect(await startApp().start()).toMatchObject({ sub: 'bob' })
+  })
+
+  test('at a login that is rejected without a connection: its session does not go on', async () => {
+    const { client, device, plan } = await openLoggedIn()
+    device.before = { write: locked, remove: locked }
+    plan('POST /auth/logout', () => null)
+    await expect(client.logIn(BOB)).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
+    expect(await client.session()).toMatchObject({ sub: 'ada' })
   })
 })
 
@@ -320,14 +379,24 @@ describe('a login whose token is being written', () => {
 
   test('can be logged out, and is not stored afterwards', async () => {
     const { clock, client, login, tokens, release, device } = await openHanging()
+    const rejected = expect(login).rejects.toMatchObject({ code: 'SESSION_CHANGED' })
     const logout = expect(client.logOut()).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
     await turns()
     await clock.advance('25s')
-    await logout
-    await login
+    await Promise.all([logout, rejected])
     expect(await tokens.sessions.list('ada')).toEqual([])
     await release()
     expect([device.stored, await client.session()]).toEqual([null, null])
+  })
+
+  test('can be logged out, whatever becomes of the write', async () => {
+    const { client, login, release, device, events } = await openHanging()
+    const rejected = expect(login).rejects.toMatchObject({ code: 'SESSION_CHANGED' })
+    const logout = client.logOut()
+    await turns()
+    await release()
+    await Promise.all([logout, rejected])
+    expect([device.stored, events]).toEqual([null, ['loggedIn', 'loggedOut']])
   })
 
   test('and a later one are not stored after a logout', async () => {

@@ -15,8 +15,11 @@ export interface TokenKeeper {
   renew<Answer extends TokenHolder>(send: SendToken<Answer>): Promise<Answer>
   /** Takes the refresh token of a login. It is in memory until `save` has stored it. */
   enter(answer: TokenHolder): Promise<void>
-  /** Stores the refresh token of a login. Never rejects: if that fails, the next refresh tries again. */
-  save(): Promise<void>
+  /**
+   * Stores the refresh token of a login. If that fails, the next refresh tries again. But if the token of another login may
+   * still be stored, it ends the session and rejects.
+   */
+  save(revoke: SendToken<unknown>, end: () => unknown): Promise<void>
   /** Forgets the token, and then ends its session. */
   leave(revoke: SendToken<unknown>, isLoggedIn: boolean): Promise<void>
   /** Forgets the token of a session that has ended. */
@@ -98,22 +101,50 @@ export function createStoredKeeper(
       return true
     }).catch(() => true)
 
-  const save = (): Promise<void> =>
-    use('write', async () => {
+  // Rejects if another token than `token` may still be stored.
+  const removeOthers = async (token: string): Promise<void> => {
+    try {
+      await storage.remove()
+    } catch (error) {
+      const stored = await read()
+      if (stored !== null && stored !== token) throw error
+    }
+  }
+
+  // Rejects if the next start may bring back the user before.
+  const store = async (): Promise<void> => {
+    let othersMayRemain = false
+    await use('write', async () => {
       const token = unstored
       if (token === null) return
       try {
         await storage.write(token)
       } catch (cause) {
-        // The next start must not bring back the user before.
-        await storage.remove()
+        othersMayRemain = true
+        await removeOthers(token)
+        othersMayRemain = false
         throw cause
       }
       if (unstored === token) unstored = null
-    }).catch(() => {})
+    }).catch((error: unknown) => {
+      if (othersMayRemain) throw error
+    })
+  }
 
   return {
-    save,
+    async save(revoke, end) {
+      const token = unstored
+      try {
+        await store()
+      } catch (error) {
+        // The user has logged out since.
+        if (token === null || unstored === null) return
+        if (unstored === token) unstored = null
+        end()
+        await revoke(token).catch(() => {})
+        throw error
+      }
+    },
     async renew(send) {
       for (let attempt = 1; ; attempt++) {
         const sent = unstored ?? (await use('read', read))
@@ -123,7 +154,7 @@ export function createStoredKeeper(
           const answer = await send(sent)
           if (unstored === sent) {
             unstored = answer.refreshToken ?? sent
-            await save()
+            await store().catch(() => {})
           } else if (answer.refreshToken) await replace(sent, answer.refreshToken)
           return answer
         } catch (cause) {

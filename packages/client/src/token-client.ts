@@ -250,8 +250,10 @@ export function createTokenClient<Claims = Record<string, unknown>>(
         return accept(answer, 'loggedIn')
       })
       const entered = await entering
+      const started = epoch
       // Requests and a logout wait for the login, but not for the storage, which may hang.
-      await keeper.save()
+      await keeper.save(sendLogout, () => epoch === started && end())
+      if (epoch !== started) throw new TokenClientError('SESSION_CHANGED', 'logIn')
       return entered
     },
     stepUp: (credentials) =>

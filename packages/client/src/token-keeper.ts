@@ -40,7 +40,7 @@ export function createKeeper(
   return {
     renew: async (send) => (await load()).renew(send),
     enter: async (answer) => (await load()).enter(answer),
-    save: async () => (await load()).save(),
+    save: async (revoke, end) => (await load()).save(revoke, end),
     leave: async (revoke, isLoggedIn) => (await load()).leave(revoke, isLoggedIn),
     forget: async () => (await load()).forget(),
   }
