@@ -31,3 +31,36 @@ test.each([
   expect(message).toContain('ENOTFOUND')
   expect(message).not.toMatch(/hunter2|4711|ter2/)
 })
+
+test.each([
+  'mysql:/ada:hunter2@db.example/app',
+  'mysql:ada:hunter2@db.example/app',
+  'mysql:\\\\ada:hunter2@db.example/app',
+  'mariadb:/ada:hunter2@db.example/app',
+  'postgres:/ada:hunter2@db.example/app',
+  'postgres:ada:hunter2@db.example/app',
+  'redis:/:hunter2@db.example',
+  'redis:hunter2@db.example',
+])('of %j, which has no //, only the scheme is shown', (url) => {
+  expect(hidePassword(url)).toBe(`${url.slice(0, url.indexOf(':') + 1)}[hidden]`)
+  const cause = Object.assign(new Error("Unknown database 'ada:hunter2@db.example/app'"), { code: 'ER_BAD_DB' })
+  const { message } = unavailable(url, cause)
+  expect(message).toContain('ER_BAD_DB. Write //')
+  expect(message).not.toContain('hunter2')
+})
+
+test.each([
+  ['ssl={"passphrase":"hunter2"', `Unknown SSL profile '{"passphrase":"hunter2"'`],
+  ['ssl=%7B%22passphrase%22:%22hunter2%22', `Unknown SSL profile '{"passphrase":"hunter2"'`],
+  ['ssl=hunter2+of+ada', `Unknown SSL profile 'hunter2 of ada'`],
+  ['a=pass&ssl={"passphrase":"hunter2"', `Unknown SSL profile '{"passphrase":"hunter2"'`],
+])('a message does not show the value of the parameter %s', (parameters, text) => {
+  const { message } = unavailable(`mysql://ada:4711@db.example/app?${parameters}`, new Error(text))
+  expect(message).toContain("Unknown SSL profile '[hidden]'")
+  expect(message).not.toContain('hunter2')
+})
+
+test('a short parameter is left in a message', () => {
+  const { message } = unavailable('mysql://db.example/app?ssl=1', new Error('ECONNREFUSED 127.0.0.1:3306'))
+  expect(message).toContain('127.0.0.1:3306')
+})

@@ -55,8 +55,8 @@ function findModule(folder: string, name: string): string | null {
  */
 export function hidePassword(url: string): string {
   const [, scheme = '', authority = '', rest = ''] = ADDRESS.exec(url) ?? []
+  if (!isUnambiguous(url)) return `${scheme || url.slice(0, url.indexOf(':') + 1)}[hidden]`
   if (scheme === '') return url.replace(/[?#].*$/, '')
-  if (!isUnambiguous(url)) return `${scheme}[hidden]`
   const at = authority.lastIndexOf('@')
   const [user = ''] = authority.slice(0, Math.max(at, 0)).split(/[:@]/)
   return `${scheme}${user === '' ? '' : `${user}@`}${authority.slice(at + 1)}${rest.replace(/[?#].*$/s, '')}`
@@ -65,10 +65,11 @@ export function hidePassword(url: string): string {
 // RFC 3986 §3.2: the authority ends at the first of / ? #
 const ADDRESS = /^([a-z]+:\/\/)([^/?#]*)(.*)$/s
 
-// With an @ behind the authority, what looks like its end may be a character of the password.
+// With an @ behind the authority, what looks like its end may be a character of the password. Without //, drivers disagree
+// on where the password is.
 function isUnambiguous(url: string): boolean {
   const [, scheme, , rest = ''] = ADDRESS.exec(url) ?? []
-  return scheme === undefined || scheme === 'sqlite://' || (URL.canParse(url) && !rest.includes('@'))
+  return url.startsWith('sqlite:') || (scheme !== undefined && URL.canParse(url) && !rest.includes('@'))
 }
 
 /** The failure of a store as one sentence without its password. */
@@ -124,11 +125,22 @@ function toReason(cause: unknown, url: string): string {
     // The text may have a part of the password, which the driver took for the host.
     const code = (first as { readonly code?: unknown } | null | undefined)?.code
     const reason = typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? `${code}. ` : ''
-    return `${reason}Percent-encode / ? # @ in the user, the password and the parameters of the address`
+    return ADDRESS.test(url)
+      ? `${reason}Percent-encode / ? # @ in the user, the password and the parameters of the address`
+      : `${reason}Write // after the scheme of the address`
   }
-  const password = /^[a-z]+:\/\/[^:@/]*:(.*)@/.exec(url)?.[1]
-  if (password === undefined || password === '') return text
-  return text.replaceAll(password, '[hidden]').replaceAll(decode(password), '[hidden]')
+  return toSecrets(url).reduce((shown, secret) => shown.replaceAll(secret, '[hidden]'), text)
+}
+
+// What is hidden in the text of a driver, the longest first: one may be a part of another.
+function toSecrets(url: string): readonly string[] {
+  const password = /^[a-z]+:\/\/[^:@/]*:(.*)@/.exec(url)?.[1] ?? ''
+  // Shorter parameters are flags and numbers, which are parts of hosts and ports too.
+  const parameters = [...url.matchAll(/[?&][^=&#]*=([^&#]{4,})/g)].map(([, value = '']) => value)
+  return [password, ...parameters]
+    .flatMap((secret) => [secret, decode(secret), decode(secret.replaceAll('+', ' '))])
+    .filter((secret) => secret !== '')
+    .toSorted((one, other) => other.length - one.length)
 }
 
 function decode(text: string): string {
