@@ -43,7 +43,9 @@ test.each([
   'redis:hunter2@db.example',
 ])('of %j, which has no //, only the scheme is shown', (url) => {
   expect(hidePassword(url)).toBe(`${url.slice(0, url.indexOf(':') + 1)}[hidden]`)
-  const cause = Object.assign(new Error("Unknown database 'ada:hunter2@db.example/app'"), { code: 'ER_BAD_DB' })
+  const cause = Object.assign(new Error("Unknown database 'ada:hunter2@db.example/app'"), {
+    code: 'ER_BAD_DB',
+  })
   const { message } = unavailable(url, cause)
   expect(message).toContain('ER_BAD_DB. Write //')
   expect(message).not.toContain('hunter2')
