@@ -3,6 +3,9 @@ import { createMysqlStore, migrationSql } from 'tokenlib/mysql'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { describeWithMysql, describeWithOwnServer } from '../../helpers/servers/describe-with-servers.js'
 import { type RunningMysql, runSql, startMysql } from '../../helpers/servers/start-mysql.js'
+import { readAddress } from '../../../packages/cli/src/doctor/endpoint.js'
+import { readMysql } from '../../../packages/cli/src/doctor/read-mysql.js'
+import { toMysqlProbe } from '../../../packages/cli/src/open-mysql.js'
 import { runCommand } from '../test-terminal.js'
 import { type DoctorRun, runDoctor } from './run-doctor.js'
 
@@ -67,7 +70,7 @@ describeWithMysql('doctor and a MariaDB server', (url) => {
     expect(exitCode).toBe(0)
     expect(levels).toMatchObject({
       'mysql-version': 'ok',
-      'mysql-role': 'ok',
+      'mysql-role': 'note',
       'mysql-durability': 'ok',
       'mysql-session': 'ok',
       'mysql-tables': 'ok',
@@ -107,6 +110,12 @@ describeWithMysql('doctor and a MariaDB server', (url) => {
   test.each([
     ['mysql-engine', 'error', 'alter table tokenlib_sessions engine = MyISAM'],
     ['mysql-indexes', 'error', 'alter table tokenlib_heads drop primary key'],
+    ['mysql-indexes', 'error', 'alter table tokenlib_sessions alter key by_end ignored'],
+    [
+      'mysql-indexes',
+      'error',
+      'alter table tokenlib_revocations drop primary key, add primary key (namespace, kind, id(200))',
+    ],
     ['mysql-tables', 'error', 'drop table tokenlib_sessions'],
     ['mysql-tables', 'error', 'update tokenlib_version set version = 0'],
     ['store-accepted', 'error', 'update tokenlib_version set version = 99'],
@@ -128,6 +137,21 @@ describeWithMysql('doctor and a MariaDB server', (url) => {
       await pool.query(created.at(-1) as string)
     }
     expect(created).toHaveLength(4)
+  })
+
+  test('an index that cannot be used can be replaced by the statement in the finding', async () => {
+    await pool.query('alter table tokenlib_spent alter key by_end ignored')
+    await pool.query('alter table tokenlib_sessions drop primary key, add primary key (namespace, sid(9))')
+    for (let runs = 0; runs < 2; runs++) await pool.query(toStatement(await check(url), 'mysql-indexes'))
+    expect((await check(url)).levels['mysql-indexes']).toBe('ok')
+  })
+
+  test('the right of the finding shows whether the server is a replica', async () => {
+    const address = await createUser(...GRANTS)
+    const run = await check(address)
+    expect(run.levels['mysql-role']).toBe('note')
+    await pool.query(toStatement(run, 'mysql-role'))
+    expect((await check(address)).levels['mysql-role']).toBe('ok')
   })
 
   test('without tables it says how to migrate, as every command does', async () => {
@@ -245,6 +269,23 @@ describeWithOwnServer('mysql', 'doctor and MariaDB servers of its own', () => {
     expect((await check(other.url)).exitCode).toBe(3)
   })
 
+  test('capitals in a prefix are found where the server keeps names in lower case', async () => {
+    const other = await startMysql({ 'lower-case-table-names': '1' })
+    onTestFinished(() => other.stop())
+    const pool = mysql.createPool(other.url)
+    onTestFinished(() => pool.end())
+    const options = { database: 'tokenlib', prefix: 'App_', allowVolatile: true }
+    const store = createMysqlStore(pool, options)
+    await store.migrate()
+    await store.prepare({ longestLifetime: 60_000 })
+    await store.close()
+    const place = { ...options, database: 'TokenLib', namespace: '' }
+    const probe = await toMysqlProbe(pool, other.url, 5000, place)
+    const { tables, indexes } = await readMysql(probe, readAddress(other.url))
+    expect(tables).toHaveLength(5)
+    expect(indexes?.map(({ isUsable }) => isUsable)).toEqual(Array(11).fill(true))
+  })
+
   test('a replica that accepts writes is found, and that its primary waits for nobody', async () => {
     const replica = await startMysql({ 'log-bin': 'log', 'sync-binlog': '1', 'server-id': '2' })
     onTestFinished(() => replica.stop())
@@ -256,6 +297,8 @@ describeWithOwnServer('mysql', 'doctor and MariaDB servers of its own', () => {
     await runSql(replica.url, 'start slave')
     await expect.poll(async () => (await check(replica.url)).levels['mysql-role']).toBe('warning')
     await expect.poll(async () => (await check(server.url)).levels['mysql-failover']).toBe('note')
+    await runSql(replica.url, 'stop slave')
+    expect((await check(replica.url)).levels['mysql-role']).toBe('warning')
     await runSql(replica.url, 'set global read_only = 1')
     expect((await check(replica.url)).levels['mysql-role']).toBe('error')
   })

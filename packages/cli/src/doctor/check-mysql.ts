@@ -8,7 +8,7 @@ import {
   namePlace,
 } from './check-sql-server.js'
 import { type Check, createFinding, notSeen, ok } from './findings.js'
-import type { MysqlFacts, MysqlServerFacts } from './read-mysql.js'
+import type { MysqlFacts, MysqlIndex, MysqlServerFacts } from './read-mysql.js'
 import { TABLE_NAMES, type TableName, toPlainName } from './read-sql-server.js'
 import { toCount, toListText } from '../words.js'
 
@@ -47,7 +47,8 @@ const checkRole: Check<MysqlFacts> = ({ server }) => {
     })
   }
   if (server.isReplica === null) {
-    const grant = `Run: GRANT REPLICATION CLIENT ON *.* TO ${server.user}`
+    const right = server.isMariadb ? 'REPLICA MONITOR' : 'REPLICATION CLIENT'
+    const grant = `Run: GRANT ${right} ON *.* TO ${server.user}`
     return notSeen('mysql-role', 'whether the server is a replica', grant)
   }
   if (!server.isReplica) return ok('mysql-role', 'The server is a primary.')
@@ -151,20 +152,28 @@ const INDEXES: readonly { readonly table: TableName; readonly name: string; read
 
 const checkIndexes: Check<MysqlFacts> = ({ indexes, tables, names }) => {
   if (indexes === null || tables?.length !== TABLE_NAMES.length) return null
-  const missing = INDEXES.find(
-    ({ table, name, columns }) =>
-      !indexes.some((index) => index.table === table && index.name === name && index.columns === columns),
-  )
+  const find = (needed: (typeof INDEXES)[number]): MysqlIndex | undefined =>
+    indexes.find(({ table, name }) => table === needed.table && name === needed.name)
+  const missing = INDEXES.find((needed) => {
+    const found = find(needed)
+    return found?.isUsable !== true || found.columns !== needed.columns
+  })
   if (missing === undefined) return ok('mysql-indexes', 'All indexes are there.')
   const { table, name, columns } = missing
   const isPrimary = name === 'PRIMARY'
+  const isWrong = find(missing) !== undefined
   const key = isPrimary ? 'PRIMARY KEY' : `KEY ${name}`
+  // Without FORCE, MariaDB keeps an ignored index that is added again as it was.
+  const dropped = isWrong ? `FORCE, DROP ${key}, ` : ''
+  const problem = isWrong ? 'cannot be used' : 'is missing'
   return createFinding('mysql-indexes', 'error', {
-    title: `An index of ${toPlainName(names[table])} is missing: ${isPrimary ? 'the primary key' : name}.`,
-    detail: isPrimary
-      ? 'Calls that need it read the whole table, and lock all of it.'
-      : 'Calls that need it fail.',
-    fix: `Run: ALTER TABLE ${names[table]} ADD ${key} (${columns})`,
+    title: `An index of ${toPlainName(names[table])} ${problem}: ${isPrimary ? 'the primary key' : name}.`,
+    detail: isWrong
+      ? 'It is ignored by the server, or does not have the columns that calls need.'
+      : isPrimary
+        ? 'Calls that need it read the whole table, and lock all of it.'
+        : 'Calls that need it fail.',
+    fix: `Run: ALTER TABLE ${names[table]} ${dropped}ADD ${key} (${columns})`,
   })
 }
 

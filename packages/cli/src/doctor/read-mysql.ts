@@ -43,15 +43,18 @@ export interface MysqlIndex {
   readonly name: string
   /** In order, with commas. */
   readonly columns: string
+  /** Whether statements may use it, and it has the whole of each column. */
+  readonly isUsable: boolean
 }
 
 /** Reads everything that the checks need. Writes nothing that has an effect. */
 export async function readMysql(probe: MysqlProbe, endpoint: Endpoint): Promise<MysqlFacts> {
   const { inspection } = probe
+  const server = await attempt(probe, () => readServer(probe))
   return {
-    server: await attempt(probe, () => readServer(probe)),
-    tables: await attempt(probe, () => readTables(probe)),
-    indexes: await attempt(probe, () => readIndexes(inspection)),
+    server,
+    tables: server && (await attempt(probe, () => readTables(probe, server))),
+    indexes: server && (await attempt(probe, () => readIndexes(inspection, server))),
     tablesVersion: await attempt(probe, async () => {
       const [row] = await inspection.read(`select max(version) from ${inspection.tables.version}`)
       return row?.[0] == null ? null : Number(row[0])
@@ -75,6 +78,7 @@ const SETTINGS = [
   'innodb_doublewrite',
   'innodb_flush_method',
   'innodb_lock_wait_timeout',
+  'lower_case_table_names',
   'max_connections',
   'wsrep_on',
   'wsrep_sync_wait',
@@ -96,25 +100,30 @@ async function readServer(probe: MysqlProbe): Promise<MysqlServerFacts> {
   const status = await readPairs(inspection, 'status', STATUS)
   const [row] = await inspection.read('select current_user()')
   const version = settings.get('version') ?? ''
-  const running = status.get('slaves_running')
-  // Only for users with a right of their own, where the server has no count for everybody.
-  const sources =
-    running === undefined ? await attempt(probe, () => inspection.read('show replica status')) : null
   const replicas = status.get('slaves_connected')
+  const isMariadb = /mariadb/i.test(version)
   return {
     version: version.split('-')[0] ?? '',
-    isMariadb: /mariadb/i.test(version),
+    isMariadb,
     user: toAccount(row?.[0] ?? ''),
     isTls: (status.get('ssl_cipher') ?? '') !== '',
     connections: Number(status.get('threads_connected')),
     maxConnections: Number(settings.get('max_connections')),
     settings,
-    isReplica: running === undefined ? sources && sources.length > 0 : Number(running) > 0,
+    isReplica: Number(status.get('slaves_running') ?? 0) > 0 || (await readIsReplica(probe, isMariadb)),
     replicas: replicas === undefined ? null : Number(replicas),
     isSemiSynchronous: ['master', 'source'].some(
       (name) => status.get(`rpl_semi_sync_${name}_status`) === 'ON',
     ),
   }
+}
+
+// The count that MariaDB shows every user has only the replications that run. A row is there while one is stopped too, but
+// only for users with a right of their own.
+async function readIsReplica(probe: MysqlProbe, isMariadb: boolean): Promise<boolean | null> {
+  const statement = isMariadb ? 'show all slaves status' : 'show replica status'
+  const sources = await attempt(probe, () => probe.inspection.read(statement))
+  return sources && sources.length > 0
 }
 
 async function readPairs(
@@ -132,35 +141,56 @@ function toAccount(user: string): string {
   return `'${user.slice(0, at)}'@'${user.slice(at + 1)}'`
 }
 
-async function readTables({ inspection }: MysqlProbe): Promise<readonly MysqlTable[]> {
+async function readTables(
+  { inspection }: MysqlProbe,
+  server: MysqlServerFacts,
+): Promise<readonly MysqlTable[]> {
+  const names = toNames(inspection, server)
   const rows = await inspection.read(
-    `select table_name, engine from information_schema.tables where ${toPlace(inspection)}`,
+    `select table_name, engine from information_schema.tables where ${toPlace(inspection, server)}`,
   )
   const tables: MysqlTable[] = []
   for (const name of TABLE_NAMES) {
-    const found = rows.find(([table]) => table === toPlainName(inspection.tables[name]))
+    const found = rows.find(([table]) => toStored(String(table), server) === names[name])
     if (found === undefined) continue
     tables.push({ name, engine: found[1] ?? '', denied: await inspection.readDenied(name) })
   }
   return tables
 }
 
-async function readIndexes(inspection: MysqlInspection): Promise<readonly MysqlIndex[]> {
+async function readIndexes(
+  inspection: MysqlInspection,
+  server: MysqlServerFacts,
+): Promise<readonly MysqlIndex[]> {
+  const names = toNames(inspection, server)
+  const isUsable = server.isMariadb ? "max(ignored) = 'NO'" : "min(is_visible) = 'YES'"
   const rows = await inspection.read(
-    `select table_name, index_name, group_concat(column_name order by seq_in_index)
-from information_schema.statistics where ${toPlace(inspection)} group by table_name, index_name`,
+    `select table_name, index_name, group_concat(column_name order by seq_in_index),
+  ${isUsable} and count(sub_part) = 0
+from information_schema.statistics where ${toPlace(inspection, server)} group by table_name, index_name`,
   )
-  return rows.flatMap(([owner, name, columns]) => {
-    const table = TABLE_NAMES.find((one) => toPlainName(inspection.tables[one]) === owner)
-    return table === undefined ? [] : [{ table, name: String(name), columns: String(columns) }]
+  return rows.flatMap(([owner, name, columns, usable]) => {
+    const table = TABLE_NAMES.find((one) => names[one] === toStored(String(owner), server))
+    if (table === undefined) return []
+    return [{ table, name: String(name), columns: String(columns), isUsable: usable === '1' }]
   })
 }
 
 // The probe names the database of the tables.
-function toPlace({ tables }: MysqlInspection): string {
-  const [, database = ''] = /^`([^`]+)`\./.exec(tables.version) ?? []
-  const names = TABLE_NAMES.map((name) => toPlainName(tables[name]))
-  return `table_schema = '${database}' and table_name in (${toList(names)})`
+function toPlace(inspection: MysqlInspection, server: MysqlServerFacts): string {
+  const [, database = ''] = /^`([^`]+)`\./.exec(inspection.tables.version) ?? []
+  const names = Object.values(toNames(inspection, server))
+  return `table_schema = '${toStored(database, server)}' and table_name in (${toList(names)})`
+}
+
+function toNames({ tables }: MysqlInspection, server: MysqlServerFacts): Record<TableName, string> {
+  const toName = (name: TableName) => [name, toStored(toPlainName(tables[name]), server)]
+  return Object.fromEntries(TABLE_NAMES.map(toName)) as Record<TableName, string>
+}
+
+// Servers on Windows and macOS keep names in lower case, or compare them so.
+function toStored(name: string, { settings }: MysqlServerFacts): string {
+  return Number(settings.get('lower_case_table_names')) > 0 ? name.toLowerCase() : name
 }
 
 function toList(names: readonly string[]): string {
