@@ -6,7 +6,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createMysqlStore, type MysqlPool, type MysqlStore } from 'tokenlib/mysql'
 import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 import { describeWithMysql } from '../helpers/servers/describe-with-servers.js'
-import { asMysql } from './mysql-contract.js'
 
 const HOUR = 3_600_000
 const LIMIT = 120_000
@@ -27,28 +26,13 @@ interface Opened {
   end(): Promise<void>
 }
 
-const openMysql2 = (address: Address): mysql.Pool => mysql.createPool({ ...address, connectionLimit: 1 })
-
 const CLIENTS: Record<string, (address: Address) => Opened> = {
   mysql2(address) {
-    const pool = openMysql2(address)
+    const pool = mysql.createPool({ ...address, connectionLimit: 1 })
     return { pool, end: () => pool.end() }
-  },
-  'mysql2 on MySQL'(address) {
-    const pool = openMysql2(address)
-    return { pool: asMysql(pool), end: () => pool.end() }
   },
   mariadb(address) {
     const pool = mariadb.createPool({ ...address, connectionLimit: 1, minDelayValidation: 0 })
-    return { pool, end: () => pool.end() }
-  },
-  'mariadb, which prepares each time'(address) {
-    const pool = mariadb.createPool({
-      ...address,
-      connectionLimit: 1,
-      prepareCacheLength: 0,
-      pipelining: false,
-    })
     return { pool, end: () => pool.end() }
   },
 }
