@@ -283,6 +283,14 @@ describe('look-ups', () => {
     expect(await outcomeOf(tokens.verify('unknown-token'))).toBe('ok')
   })
 
+  test('of guesses take nothing from those that may not be tried again', async () => {
+    const { tokens, endpoint } = createOpaqueReceiver({ maxUnknown: 2 })
+    for (const guess of ['guess-1', 'guess-2']) await outcomeOf(tokens.verify(guess))
+    expect(await outcomeOf(tokens.verify(OPAQUE))).toBe('KEYS_UNAVAILABLE')
+    expect((await internalsOf(tokens).inspectToken(OPAQUE)).sub).toBe('opaque:ada')
+    expect(endpoint.asked).toEqual(['guess-1', 'guess-2', OPAQUE])
+  })
+
   test('keep no more than maxCached tokens', async () => {
     const { tokens, endpoint } = createOpaqueReceiver({ cacheSeconds: 60, maxCached: 2 })
     for (const name of ['token-a', 'token-b', 'token-c']) endpoint.tokens.set(name, answerFor())
