@@ -34,22 +34,17 @@ const SMOKE = [
   'test/simulation/simulation.integration.test.ts',
 ]
 // As integration tests, but slow; or unit tests that compute for long.
-const LONG = ['test/**/*.long.test.ts']
-const EVIDENCE = [
-  'test/{benchmarks,faults,fuzz,properties,vectors}/**/*.test.ts',
-  'test/**/*.evidence.test.ts',
-]
+const LONG = ['test/{benchmarks,fuzz,properties,vectors}/**/*.test.ts', 'test/**/*.long.test.ts']
+const EVIDENCE = ['test/faults/**/*.test.ts', 'test/**/*.evidence.test.ts']
 const NEST = 'test/adapters/nest*.test.ts'
 // What calls no more of Nest than the tests that run on both versions.
 const NEST_12_ONLY =
   'test/adapters/nest-{format-error,matrix,requests,session-routes,socket-io,tenants}.test.ts'
 
-// Many of these tests wait for servers, browsers and timers.
-const WAITING = { maxWorkers: availableParallelism() + 1 } as const
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
 // Files of minutes: one that begins last keeps the other workers waiting. A fresh clone knows no durations.
-const LONGEST = /\/(?:simulation|model|browser-evidence|site)\//
+const LONGEST = /\/(?:simulation|model|browser-evidence|site|properties)\//
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -76,7 +71,8 @@ function createProject(
       name,
       pool: 'threads',
       isolate: false,
-      maxWorkers: availableParallelism(),
+      // Most tests but the unit tests wait for servers, browsers and timers.
+      maxWorkers: availableParallelism() + (name === 'unit' ? 0 : 1),
       sequence: { groupOrder: order++ },
       testTimeout: 30_000,
       hookTimeout: 30_000,
@@ -113,9 +109,9 @@ export default defineConfig(({ mode }) => {
         }),
         // The tests of Nest's own interfaces once more, on the version before.
         createProject('nest 11', { include: [NEST], exclude: [NEST_12_ONLY] }, [...source, ...nest11]),
-        createProject('long', { ...WAITING, testTimeout: 120_000, include: LONG }),
+        createProject('long', { testTimeout: 120_000, include: LONG }),
         // In processes of their own: these tests count descriptors, measure memory and kill servers.
-        createProject('evidence', { ...OWN_PROCESS, ...WAITING, include: EVIDENCE }),
+        createProject('evidence', { ...OWN_PROCESS, include: EVIDENCE }),
       ],
     },
   }

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 export interface RelayedResponse {
   /** With the query. */
   readonly path: string
+  readonly status: number
   /** Whether it sets cookies, as every response to a login or a refresh does. */
   readonly hasTokens: boolean
 }
@@ -41,11 +42,12 @@ export async function openRelay(port: number): Promise<Relay> {
     const body = await buffer(answer)
     const { connection: _, 'keep-alive': __, 'transfer-encoding': ___, ...headers } = answer.headers
     const hasTokens = headers['set-cookie'] !== undefined
-    const fate = fateOf({ path: incoming.url ?? '', hasTokens })
+    const status = answer.statusCode ?? 500
+    const fate = fateOf({ path: incoming.url ?? '', status, hasTokens })
     if (fate === 'arrives') {
       // On a connection that was used before, browsers repeat a lost request by themselves, and the page never knows.
       if (fateOf !== ARRIVES) outgoing.setHeader('connection', 'close')
-      outgoing.writeHead(answer.statusCode ?? 500, headers).end(body)
+      outgoing.writeHead(status, headers).end(body)
       return
     }
     lost.responses++

@@ -3,7 +3,7 @@ import { PROMISED } from './rotation/scenarios.js'
 import { search } from './rotation/search.js'
 import { SHIPPED } from './rotation/variants.js'
 
-// The smallest of each kind; rotation.evidence.test.ts searches all.
+// The smallest of each kind; rotation.long.test.ts searches all.
 const SMALL = [
   'refresh at expiry',
   'no grace',

@@ -13,9 +13,11 @@ export const abortedNavigation: Scenario = {
     const { site, sizes } = stage
     const attacker = await openAttacker()
     const arrived = new Set<string>()
-    site.relay.decide(({ path }) => {
+    const withoutTokens: string[] = []
+    site.relay.decide(({ path, status, hasTokens }) => {
       if (!path.includes('aborted')) return 'arrives'
       arrived.add(path)
+      if (!hasTokens) withoutTokens.push(`${path}: ${status} without new tokens`)
       return 'held'
     })
     try {
@@ -23,13 +25,10 @@ export const abortedNavigation: Scenario = {
       const [origin] = attacker.origins
       await Promise.all(sessions.map((tabs) => visitAttacker(stage, tabs, origin, arrived)))
       const { figures, problems, notes } = await readResult(site, sessions)
-      const expected = sizes.rounds * sizes.sessions
-      const { withTokens } = site.relay.lost
-      const missing = withTokens === expected ? [] : [`${withTokens} of ${expected} had new tokens`]
       return {
         figures,
-        problems: [...problems, ...missing],
-        notes: [`${withTokens} refreshes aborted`, ...notes],
+        problems: [...problems, ...withoutTokens],
+        notes: [`${site.relay.lost.withTokens} refreshes aborted`, ...notes],
       }
     } finally {
       attacker.close()

@@ -18,7 +18,7 @@ async function tryAll(
   }
 }
 
-function* insertEveryByte(token: string, places: Iterable<number> = everyPlace(token)): Iterable<string> {
+function* insertEveryByte(token: string, places: Iterable<number>): Iterable<string> {
   for (const at of places) {
     for (let byte = 0; byte < 256; byte++) {
       yield token.slice(0, at) + String.fromCharCode(byte) + token.slice(at)
@@ -26,14 +26,10 @@ function* insertEveryByte(token: string, places: Iterable<number> = everyPlace(t
   }
 }
 
-function* everyPlace(token: string): Iterable<number> {
-  for (let at = 0; at <= token.length; at++) yield at
-}
-
 /** The places near the ends of the segments, and every 29th of the others: all places of a group of four. */
 function* somePlaces(token: string): Iterable<number> {
   const ends = [0, token.indexOf('.'), token.lastIndexOf('.'), token.length]
-  for (const at of everyPlace(token)) {
+  for (let at = 0; at <= token.length; at++) {
     if (at % 29 === 0 || ends.some((end) => Math.abs(end - at) < 5)) yield at
   }
 }
@@ -77,12 +73,8 @@ function* replaceAlphabet(token: string): Iterable<string> {
 }
 
 describeAttacks('a second spelling of the same token (CVE-2026-102269, RFC 4648 §3.5, RFC 7515 §2)', () => {
-  attack('every byte at every place of an HS256 token', (lab) =>
-    tryAll(lab, ['HS256'], (token) => insertEveryByte(token)),
-  )
-
-  attack('every byte at many places of longer tokens', (lab) =>
-    tryAll(lab, ['HS512', 'RS256', 'ES256'], (token) => insertEveryByte(token, somePlaces(token))),
+  attack('every byte at many places of a token', (lab) =>
+    tryAll(lab, COMMON, (token) => insertEveryByte(token, somePlaces(token))),
   )
 
   attack('every byte at many places of an EdDSA token', (lab) =>
