@@ -117,11 +117,13 @@ describeWithChromium('the site in a browser', (browser) => {
       ['rotate keys', 'keys'],
       ['change password', 'recipes/step-up'],
       ['roles', 'dependencies'],
+      ['permissions', 'dependencies'],
       ['websocket', 'websockets'],
       ['next.js', 'next'],
       ['nestjs jest', 'nest'],
       ['keycloak logout', 'identity-providers'],
       ['multi tenant', 'recipes/multi-tenant'],
+      ['multitenant', 'recipes/multi-tenant'],
     ]
     test('search finds the page that answers a question first', async () => {
       const found: (readonly [string, string])[] = []
