@@ -33,7 +33,7 @@ const SMOKE = [
   'test/browser/example-page.test.ts',
   'test/simulation/simulation.integration.test.ts',
 ]
-// As integration tests, but slow; or unit tests that compute for long.
+// Slow integration tests, unit tests that compute for a long time, and the checks of the benchmarks.
 const LONG = ['test/{benchmarks,fuzz,properties,vectors}/**/*.test.ts', 'test/**/*.long.test.ts']
 const EVIDENCE = ['test/faults/**/*.test.ts', 'test/**/*.evidence.test.ts']
 const NEST = 'test/adapters/nest*.test.ts'
@@ -43,7 +43,8 @@ const NEST_12_ONLY =
 
 const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
-// Files of minutes: one that begins last keeps the other workers waiting. A fresh clone knows no durations.
+// Files that take minutes. One that starts last leaves the other workers idle, and a fresh clone has no recorded durations to
+// sort by.
 const LONGEST = /\/(?:simulation|model|browser-evidence|site|properties)\//
 
 class LongestFirst extends BaseSequencer {
@@ -55,11 +56,10 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-let order = 0
 // It slows every test down, so `npm test` goes without. Everything else has it.
 let searchesLeaks = true
 
-/** A project that runs after those before it: files that share threads must follow each other. */
+/** Unit tests run first. The other projects share one queue, so that some tests compute while others wait. */
 function createProject(
   name: string,
   test: TestProjectInlineConfiguration['test'],
@@ -71,9 +71,8 @@ function createProject(
       name,
       pool: 'threads',
       isolate: false,
-      // Most tests but the unit tests wait for servers, browsers and timers.
       maxWorkers: availableParallelism() + (name === 'unit' ? 0 : 1),
-      sequence: { groupOrder: order++ },
+      sequence: { groupOrder: name === 'unit' ? 0 : 1 },
       testTimeout: 30_000,
       hookTimeout: 30_000,
       setupFiles: [

@@ -1,4 +1,12 @@
 import { testScenarios } from './scenario-tests.js'
 
-// Where browsers differ: what they send, keep and abort. `node tools/browsers` runs the others in Firefox too.
-testScenarios('firefox', ['tabs', 'lost-pages', 'aborted-navigation', 'other-origins'])
+// Only the scenarios in which browsers behave differently: what they send, store and abort. `node tools/browsers` runs the
+// others in Firefox too.
+testScenarios('firefox', [
+  'tabs',
+  'lost-responses',
+  'lost-pages',
+  'aborted-navigation',
+  'asleep',
+  'other-origins',
+])

@@ -51,8 +51,9 @@ const redirect = {
     return id.startsWith('@opentelemetry/') ? require.resolve(id) : undefined
   },
 }
-const projects = config.test.projects.map((project) => ({ ...project, plugins: [redirect] }))
-export default { ...config, root: ${JSON.stringify(root)}, test: { ...config.test, projects } }
+const base = config({ mode: 'test' })
+const projects = base.test.projects.map((project) => ({ ...project, plugins: [redirect] }))
+export default { ...base, root: ${JSON.stringify(root)}, test: { ...base.test, projects } }
 `
 
 mkdirSync(folder, { recursive: true })

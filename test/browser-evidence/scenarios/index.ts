@@ -21,7 +21,7 @@ export const FULL: Sizes = {
   intervalMs: 1000,
 }
 
-/** As the evidence tests run them. */
+/** As `npm run test:all` runs them. */
 export const SHORT: Sizes = {
   ...FULL,
   tabs: 3,

@@ -5,7 +5,7 @@ import { openSite, type Site, type SiteParts, type StoreName } from '../open-sit
 import { ARRIVES } from '../relay.js'
 import { openTabs, readSession, type Tabs } from '../tabs.js'
 
-/** How long a scenario takes; the evidence tests are shorter than the command. */
+/** How long a scenario takes; the tests are shorter than the command. */
 export interface Sizes {
   readonly tabs: number
   /** How many sessions share these tabs, where one does not matter to another. */

@@ -24,7 +24,7 @@ export type DeskAnswer = { readonly url: string | null } | MissingServer
 /**
  * Opens the desk: the one place that starts the shared servers, each when the first test file asks for it.
  *
- * Test files run in processes of their own and most need no server, so none is started before it is wanted.
+ * Test files run in several threads and processes, and most need no server, so none is started before it is wanted.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const running: RunningServer[] = []

@@ -36,8 +36,8 @@ export function settle(world: World, options: SettleOptions): Settled {
   return rename(tidy(world, options), options.bounds)
 }
 
-// Here and in `rename` every field is written out: worlds are copied millions of times, and to spread one of so many fields
-// takes three times as long.
+// Here and in `rename`, the fields of a world are written out: worlds are copied millions of times, and spreading an object
+// with this many fields takes three times as long.
 function tidy(world: World, options: SettleOptions): World {
   const { grace, idle, isEager, accessLifetime, thief, flushDelay, clockChanges } = options.bounds
   // A clock that is set back makes everything younger: what is old by then must still be old.
