@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { describeWithOwnServer } from '../helpers/servers/describe-with-servers.js'
 import type { RunningServer } from '../helpers/servers/server-process.js'
+import { startMysql } from '../helpers/servers/start-mysql.js'
 import { startPostgres } from '../helpers/servers/start-postgres.js'
 import { startRedis } from '../helpers/servers/start-redis.js'
 import { runFlappingStore } from './flapping-store.js'
@@ -29,4 +30,8 @@ describeWithOwnServer('redis', 'a Redis that goes and comes', () => {
 
 describeWithOwnServer('postgres', 'a PostgreSQL that goes and comes', () => {
   test('leaves no descriptor behind', async () => flap(await startPostgres(), 2, ['pg', 'postgres']), LIMIT)
+})
+
+describeWithOwnServer('mysql', 'a MariaDB that goes and comes', () => {
+  test('leaves no descriptor behind', async () => flap(await startMysql(), 4, ['mysql2', 'mariadb']), LIMIT)
 })
