@@ -4,7 +4,7 @@ import { REPLICA_PROCESS } from './harness/bundle-worker.js'
 import { useWorkerProgram } from './harness/worker-program.js'
 import { FULL_REPLICA, runReplica } from './replica.js'
 
-// Longer runs, and those of PostgreSQL, are in `node tools/evidence/faults.js --only replica`.
+// Longer runs, and those of PostgreSQL and MariaDB, are in `node tools/evidence/faults.js --only replica`.
 const SIZES = { ...FULL_REPLICA, seeds: 1, seconds: 12 }
 
 describeWithOwnServer(

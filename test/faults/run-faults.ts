@@ -10,6 +10,7 @@ import { startRedis } from '../helpers/servers/start-redis.js'
 import { bundleWorker, REPLICA_PROCESS } from './harness/bundle-worker.js'
 import { DURABLE_REDIS } from './harness/durable-redis.js'
 import type { FigureLine } from './harness/figures.js'
+import { STORE_KINDS } from './replica/start-servers.js'
 import { type Equipment, FULL, QUICK, SCENARIOS, type Sizes } from './scenarios.js'
 
 /** Runs the scenarios that the arguments name, and prints every figure; resolves with how many promises are broken. */
@@ -36,7 +37,7 @@ export async function runFaults(args: string[]): Promise<number> {
   const sizes = readSizes(values)
   if (sizes === null) {
     console.log(
-      '--store must be redis or postgres; --seeds, --first-seed, --seconds and --storm must be positive numbers',
+      '--store must be redis, postgres or mysql; --seeds, --first-seed, --seconds and --storm must be positive numbers',
     )
     return 1
   }
@@ -85,8 +86,6 @@ function readSizes({ quick, store, ...given }: SizeArguments): Sizes | null {
   const perRun = { ...replica.perRun, stormSize }
   return { ...base, replica: { ...replica, store: kind, seeds, firstSeed, seconds, perRun } }
 }
-
-const STORE_KINDS = ['redis', 'postgres'] as const
 
 async function runScenario(name: string, sizes: Sizes): Promise<FigureLine[]> {
   const lines: FigureLine[] = []

@@ -121,10 +121,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       yield toLines(where(client), outcome, badNetworkFigures(DEADLINE))
     }
   },
-  'flapping-store': async function* ({ durableRedis, postgres }, { flaps }) {
+  'flapping-store': async function* ({ durableRedis, postgres, mysql }, { flaps }) {
     for (const [server, clients] of [
       [durableRedis, REDIS_CLIENTS],
       [postgres, POSTGRES_CLIENTS],
+      [mysql, MYSQL_CLIENTS],
     ] as const) {
       const sizes = { flaps, clients }
       yield toLines(where(...clients), await runFlappingStore(server, sizes), flappingStoreFigures(sizes))
@@ -142,8 +143,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       const seeds = Math.min(SEEDS_PER_TABLE, replica.seeds - done)
       const firstSeed = replica.firstSeed + done
       const outcome = await runReplica(replicaProgram, { ...replica, seeds, firstSeed })
-      const name = replica.store === 'redis' ? where('ioredis') : where('pg')
-      yield toReplicaLines(`${name}, ${seeds} x ${replica.seconds} s from seed ${firstSeed}`, outcome)
+      yield toReplicaLines(
+        `${where(REPLICA_CLIENTS[replica.store])}, ${seeds} x ${replica.seconds} s from seed ${firstSeed}`,
+        outcome,
+      )
     }
   },
   million: async function* ({ program, folder, redis, postgres, mysql }, { entries }) {
@@ -169,6 +172,7 @@ const DEADLINE = 250
 const REDIS_CLIENTS = ['ioredis', 'redis'] as const
 const POSTGRES_CLIENTS = ['pg', 'postgres'] as const
 const MYSQL_CLIENTS = ['mysql2', 'mariadb'] as const
+const REPLICA_CLIENTS = { redis: 'ioredis', postgres: 'pg', mysql: 'mariadb' } as const
 /** Mostly what `pg_ctl stop -m immediate` sends. */
 const POSTGRES_SIGNALS = ['SIGQUIT', 'SIGQUIT', 'SIGQUIT', 'SIGQUIT', 'SIGKILL'] as const
 

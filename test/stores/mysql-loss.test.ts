@@ -1,5 +1,5 @@
 import mysql from 'mysql2/promise'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { createMysqlStore, type MysqlStore } from 'tokenlib/mysql'
 import { describeWithMysql } from '../helpers/servers/describe-with-servers.js'
 import { firstToken } from '../../packages/contracts/src/store-fixture.js'
@@ -12,7 +12,8 @@ const LIST = { limit: 1000, before: null, idleMs: FOREVER }
 const TOKEN = { kind: 'token', id: 'a' } as const
 const ALL = { kind: 'all', id: '' } as const
 const ENTRY = { ...TOKEN, notBefore: FOREVER, until: FOREVER }
-const TABLES = ['heads', 'revocations', 'sessions']
+const HISTORY = ['heads', 'revocations']
+const TABLES = [...HISTORY, 'sessions']
 
 describeWithMysql('a MySQL store whose data is lost', (url) => {
   const pool = mysql.createPool(url)
@@ -35,6 +36,29 @@ describeWithMysql('a MySQL store whose data is lost', (url) => {
   const empty = async (tables: readonly string[]): Promise<void> => {
     for (const table of tables) await pool.query(`truncate ${prefix}${table}`)
   }
+  const copyHistory = async (): Promise<void> => {
+    for (const table of HISTORY) {
+      await pool.query(`create table ${prefix}old_${table} as select * from ${prefix}${table}`)
+    }
+  }
+  const restoreHistory = async (): Promise<void> => {
+    await empty(HISTORY)
+    for (const table of HISTORY) {
+      await pool.query(`insert into ${prefix}${table} select * from ${prefix}old_${table}`)
+    }
+  }
+  // Not often: the server repeats its last answer to whoever asks again within 100 ms.
+  const waitForLock = (): Promise<void> =>
+    vi.waitFor(
+      async () => {
+        const [waiting] = await pool.query<mysql.RowDataPacket[]>(
+          `select 1 from information_schema.innodb_trx
+where trx_state = 'LOCK WAIT' and trx_query like '%${prefix}heads%'`,
+        )
+        expect(waiting).not.toEqual([])
+      },
+      { interval: 150, timeout: 10_000 },
+    )
   beforeEach(async () => {
     prefix = `t${++count}_`
     warnings = []
@@ -70,15 +94,10 @@ describeWithMysql('a MySQL store whose data is lost', (url) => {
   test('accepts nothing from before, when it was restored to an earlier state', async () => {
     const { sid } = await store.sessions!.open(await session())
     const other = await open()
-    for (const table of ['heads', 'revocations']) {
-      await pool.query(`create table ${prefix}old_${table} as select * from ${prefix}${table}`)
-    }
+    await copyHistory()
     const { position } = await store.revoke([{ ...ENTRY, id: 'lost' }])
     const before = await time()
-    await empty(['heads', 'revocations'])
-    for (const table of ['heads', 'revocations']) {
-      await pool.query(`insert into ${prefix}${table} select * from ${prefix}old_${table}`)
-    }
+    await restoreHistory()
     expect(await watermark(store)).toBeGreaterThanOrEqual(before)
     expect(await other.sessions!.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
     expect(await store.lookup([TOKEN])).toEqual([FOREVER])
@@ -86,16 +105,11 @@ describeWithMysql('a MySQL store whose data is lost', (url) => {
   })
 
   test('notices that the history of a reader is gone, although it has as many changes again', async () => {
-    for (const table of ['heads', 'revocations']) {
-      await pool.query(`create table ${prefix}old_${table} as select * from ${prefix}${table}`)
-    }
+    await copyHistory()
     const reader = await open()
     const { next } = await reader.feed(null, { waitMs: 0 })
     const { position } = await store.revoke([{ ...ENTRY, id: 'lost' }])
-    await empty(['heads', 'revocations'])
-    for (const table of ['heads', 'revocations']) {
-      await pool.query(`insert into ${prefix}${table} select * from ${prefix}old_${table}`)
-    }
+    await restoreHistory()
     // A process that has not seen what is lost.
     const fresh = await open()
     await fresh.revoke([{ ...ENTRY, id: 'other' }])
@@ -103,6 +117,73 @@ describeWithMysql('a MySQL store whose data is lost', (url) => {
     expect((await fresh.feed(position, { waitMs: 0 })).reset).toBe(true)
     const { reset, entries } = await fresh.feed(next, { waitMs: 0 })
     expect([reset, entries.map(({ id }) => id)]).toEqual([false, ['other', 'another']])
+  })
+
+  test('notices that its own last change is gone, although others have made as many again', async () => {
+    const { sid } = await store.sessions!.open(await session())
+    await copyHistory()
+    await store.revoke([{ ...ENTRY, id: 'lost' }])
+    const before = await time()
+    await restoreHistory()
+    const fresh = await open()
+    await fresh.revoke([{ ...ENTRY, id: 'other' }])
+    await fresh.revoke([{ ...ENTRY, id: 'another' }])
+    expect(await watermark(store)).toBeGreaterThanOrEqual(before)
+    expect(await fresh.sessions!.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
+    expect(warnings).toHaveLength(2)
+  })
+
+  test('does not take a pause for a loss, in which others wrote and links were dropped', async () => {
+    let now = Date.now()
+    const clock = () => now
+    const [idle, busy] = [1, 2].map(() => createMysqlStore(pool, { prefix, clock })) as [
+      MysqlStore,
+      MysqlStore,
+    ]
+    for (const of of [idle, busy]) await of.prepare({ longestLifetime: HOUR })
+    now += 2 * HOUR
+    await busy.revoke([{ ...ENTRY, id: 'b' }])
+    now += 2 * HOUR
+    await busy.revoke([{ ...ENTRY, id: 'c' }])
+    expect(await busy.prune(1000)).toBe(0)
+    expect(await idle.lookup([{ ...TOKEN, id: 'c' }, ALL])).toEqual([FOREVER, undefined])
+  })
+
+  test('keeps a link for as long as it was the last one and ten minutes more', async () => {
+    let now = Date.now()
+    const clock = () => now
+    const [quiet, busy] = [1, 2].map(() => createMysqlStore(pool, { prefix, clock })) as [
+      MysqlStore,
+      MysqlStore,
+    ]
+    for (const of of [quiet, busy]) await of.prepare({ longestLifetime: HOUR })
+    now += 2 * HOUR
+    const { next } = await quiet.feed(null, { waitMs: 0 })
+    for (const id of ['b', 'c']) {
+      await busy.revoke([{ ...ENTRY, id }])
+      await busy.prune(1000)
+      now += 250_000
+    }
+    expect(await quiet.lookup([{ ...TOKEN, id: 'c' }, ALL])).toEqual([FOREVER, undefined])
+    expect((await quiet.feed(next, { waitMs: 0 })).reset).toBe(false)
+  })
+
+  test('does not take for a loss what others commit while it waits for the head', async () => {
+    const other = await pool.getConnection()
+    await other.query('start transaction')
+    await other.query(`select * from ${prefix}heads for update`)
+    const revoking = store.revoke([{ ...ENTRY, id: 'b' }])
+    await waitForLock()
+    await other.query(
+      `insert into ${prefix}revocations (namespace, kind, id, not_before, ends_at, change_number)
+select namespace, 'link', link, changes, ${FOREVER}, 0 from ${prefix}heads`,
+    )
+    await other.query(`update ${prefix}heads set link = 'next', changes = changes + 1`)
+    await other.query('commit')
+    other.release()
+    await revoking
+    expect(warnings).toEqual([])
+    expect(await watermark(store)).toBe(0)
   })
 
   test.each([

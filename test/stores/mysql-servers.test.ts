@@ -93,7 +93,7 @@ describeWithOwnServer('mysql', 'a replica of a MariaDB', () => {
   beforeAll(async () => {
     primary = await startMysql({ ...settings, 'server-id': '1' })
     replica = await startMysql({ ...settings, 'server-id': '2', 'read-only': 'ON' })
-    await follow(replica.url, primary)
+    await follow(replica.url, primary.port)
   }, LIMIT)
   afterAll(async () => {
     await replica.stop()

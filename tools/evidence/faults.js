@@ -1,6 +1,6 @@
 // Hurts real servers and processes, and holds what comes of it against the promises: exit 1 if one is broken.
 // node tools/evidence/faults.js [--only <scenario>] [--quick]
-// node tools/evidence/faults.js --only replica [--seeds 10] [--first-seed 1] [--seconds 20] [--store redis|postgres] [--storm 5000]
+// node tools/evidence/faults.js --only replica [--seeds 10] [--first-seed 1] [--seconds 20] [--store redis|postgres|mysql] [--storm 5000]
 import { importTypeScript } from '../shared/import-typescript.js'
 
 const { runFaults } = await importTypeScript('test/faults/run-faults.ts')

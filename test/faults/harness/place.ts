@@ -27,7 +27,7 @@ export interface OpenOptions {
   readonly clock?: Clock
   /** How many connections a pool may have; 10, as the clients have it. */
   readonly connections?: number
-  /** For how long a call may wait for a connection of the pool of `pg`, in milliseconds; 0, for ever, as it has it. */
+  /** For how long a call may wait for a connection of the pool of `pg` or `mariadb`, in milliseconds; as they have it. */
   readonly poolWaitMs?: number
   /** The longest pause before `ioredis` connects again, in milliseconds; 2000, as it has it. */
   readonly reconnectMs?: number
@@ -41,13 +41,10 @@ export interface OpenStore {
 
 /** Opens a client as an application would, with the defaults of its package, and a store on it. */
 export async function openStore({ client, url }: Place, options: OpenOptions = {}): Promise<OpenStore> {
-  const {
-    clock,
-    connections: max = 10,
-    poolWaitMs: connectionTimeoutMillis = 0,
-    reconnectMs = 2000,
-  } = options
+  const { clock, connections: max = 10, poolWaitMs, reconnectMs = 2000 } = options
   const given = clock === undefined ? {} : { clock }
+  const connectionTimeoutMillis = poolWaitMs ?? 0
+  const acquireTimeout = poolWaitMs ?? 10_000
   // A client that loses its server says so by an event, and a process that does not listen ends.
   const ignore = (): void => undefined
   switch (client) {
@@ -92,7 +89,14 @@ export async function openStore({ client, url }: Place, options: OpenOptions = {
       const { createPool } = await import('mariadb')
       const { hostname: host, port, username: user, pathname } = new URL(url)
       const database = pathname.slice(1)
-      const pool = createPool({ host, port: Number(port), user, database, connectionLimit: max })
+      const pool = createPool({
+        host,
+        port: Number(port),
+        user,
+        database,
+        connectionLimit: max,
+        acquireTimeout,
+      })
       return { store: createMysqlStore(pool, given), close: () => pool.end() }
     }
     case 'sqlite': {

@@ -90,8 +90,8 @@ export async function runSql(
   }
 }
 
-/** Makes a server follow another one. */
-export async function follow(replica: string, { port }: RunningMysql): Promise<void> {
+/** Makes a server follow the one on a port. */
+export async function follow(replica: string, port: number): Promise<void> {
   const [server] = await runSql(replica, 'select version() as version')
   const from = { host: `'127.0.0.1'`, port, user: `'tokenlib'` }
   const toOptions = (prefix: string, more: object): string =>

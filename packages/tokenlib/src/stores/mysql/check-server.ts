@@ -40,7 +40,8 @@ function toServer(settings: Settings): Server {
   if (tellsTransaction) columns.push('@@in_transaction')
   return {
     tellsTransaction,
-    state: `concat_ws(',', '' is null, ${columns.join()})`,
+    // Not `'' is null`: a statement that is prepared remembers the sql_mode of then.
+    state: `concat_ws(',', locate(${NO_EMPTY_TEXT}, cast(@@session.sql_mode as binary)) > 0, ${columns.join()})`,
     // As bytes: a prepared text keeps its collation, which the connection may no longer have.
     isWritable: [
       '@@session.autocommit = 1',
@@ -49,6 +50,7 @@ function toServer(settings: Settings): Server {
   }
 }
 
+const NO_EMPTY_TEXT = "_binary 'EMPTY_STRING_IS_NULL'"
 const READ_ONLY = ['global.read_only', 'global.innodb_read_only']
 
 type Settings = ReadonlyMap<string, string>

@@ -1,6 +1,7 @@
 import { FOREVER, type Revocation, type RevocationKey } from '../../revocation/revocation.js'
 import { type Session, toNumber, toText, type Value } from './client.js'
 import { toMilliseconds } from '../store-parts.js'
+import { LINK_LIFE_MS } from './head.js'
 import { asNumber, inParts, repeat } from './statements.js'
 import type { Tables } from './tables.js'
 
@@ -8,7 +9,7 @@ import type { Tables } from './tables.js'
 export interface Entries {
   /**
    * Merges entries with what is there, numbered from `changes + 1` on, and removes the sessions among them. Returns how many
-   * sessions there were. `link` names the batch.
+   * sessions there were.
    */
   put(session: Session, given: readonly Entry[], changes: number, batch: Batch): Promise<number>
   /** Notes the epoch of the history among its revocations, so that it is gone if somebody empties them. */
@@ -29,9 +30,10 @@ export interface Entry extends Revocation {
   readonly isAsStored?: boolean
 }
 
-/** A batch of entries, which its link names. */
+/** Where a batch of entries stands in the history. */
 export interface Batch {
-  readonly link: string
+  /** The link of the last batch, which is kept for those who know no later one. */
+  readonly replaced: string
   readonly now: number
 }
 
@@ -63,10 +65,9 @@ on duplicate key update
   }
 
   return {
-    async put(session, given, changes, { link, now }) {
+    async put(session, given, changes, { replaced, now }) {
       const rows = given.map((entry, at) => toRow(entry.kind, entry, changes + at + 1))
-      const end = changes + given.length
-      rows.push(toRow('link', { id: link, notBefore: end, until: now + LINK_LIFE_MS }, 0))
+      rows.push(toRow('link', { id: replaced, notBefore: changes, until: now + LINK_LIFE_MS }, 0))
       await write(session, rows)
       const sids = given.filter(({ kind }) => kind === 'session').map(({ id }) => id)
       let removed = 0
@@ -135,9 +136,6 @@ where namespace = ?${condition} and started_at > ${asNumber} limit ${FOREVER}`,
     },
   }
 }
-
-// A reader of the feed that comes later reads everything again.
-const LINK_LIFE_MS = 600_000
 
 function ofUser(user: string | null): readonly [index: string, condition: string, values: readonly Value[]] {
   return user === null ? ['by_start', '', []] : ['by_user', ' and user_id = ?', [user]]

@@ -18,10 +18,15 @@ export interface Head {
   readonly now: number
 }
 
+/** The newest head that a process has seen. */
+export type KnownHead = Omit<Head, 'longestLifetime'>
+
 /** A head that was locked, whatever its history is. */
 export interface FoundHead extends Head {
   /** Whether its revocations have the mark of its epoch: somebody may have emptied them. */
   readonly isMarked: boolean
+  /** Whether it has everything that the known one had. */
+  readonly isWhole: boolean
 }
 
 /** A part of a select: columns and the table expression `p` that they come from. */
@@ -30,24 +35,21 @@ export interface Page {
   readonly from: string
 }
 
-/** Values of the condition that a head is the known one: namespace, epoch, changes. */
-type KnownValues = readonly Value[]
-
 /** Reads and writes the head of a namespace. */
 export interface Heads {
-  /** Reads the head and a page in one statement; `null` where it is not the known one. */
+  /** Reads the head and a page in one statement; `null` where it has less than the known one. */
   read(
     session: Session,
     page: Page,
     values: readonly Value[],
-    known: KnownValues,
+    known: KnownHead,
   ): Promise<readonly [head: Head, rows: readonly Row[]] | null>
   /** The statement of `read`, with no look at the answer, for tools. */
-  query(session: Session, page: Page, values: readonly Value[], known: KnownValues): Promise<readonly Row[]>
-  /** Locks the head until the commit; `null` where it is not the known one. */
-  lock(session: Session, known: KnownValues): Promise<Head | null>
-  /** Locks the head, whatever is in it, and creates it if it is missing. */
-  lockAnyway(session: Session): Promise<FoundHead>
+  query(session: Session, page: Page, values: readonly Value[], known: KnownHead): Promise<readonly Row[]>
+  /** Locks the head until the commit; `null` where it has less than the known one. */
+  lock(session: Session, known: KnownHead): Promise<Head | null>
+  /** Locks the head, whatever is in it, and creates it if it is missing. Without a known one, it is not whole. */
+  lockAnyway(session: Session, known: KnownHead | null): Promise<FoundHead>
   write(session: Session, head: Omit<Head, 'now'>): Promise<unknown>
 }
 
@@ -63,29 +65,37 @@ export function createHeads(
   const columns = `h.changes, h.link, h.epoch, h.longest_lifetime, ${nowSql} as now_ms, ${server.state} as state`
   const isMarked = `exists (select 1 from ${revocations} m
   where m.namespace = h.namespace and m.kind = 'epoch' and m.id = h.epoch)`
-  const isKnown = `h.namespace = ? and h.epoch = ? and h.changes >= ${asNumber} and ${isMarked}`
+  // The count is not enough: a server that lost changes may have as many again before this process asks it.
+  const hasLast = `(${hasLinkSql(revocations)} or ${nowSql} > ${asNumber})`
 
   const time = (): Value => {
     const now = readClock(clock)
     return now === null ? null : String(now)
   }
 
-  const lock = async (
-    session: Session,
-    condition: string,
-    values: readonly Value[],
-  ): Promise<FoundHead | null> => {
-    const sql = `select ${columns}, ${isMarked} as is_marked from ${heads} h where ${condition} for update`
-    const [row] = await session.read(sql, [time(), ...values])
-    return row === undefined
-      ? null
-      : { ...parseHead(row, session), isMarked: toNumber(row[HEAD_COLUMNS]) === 1 }
+  const toLastValues = ({ link, now }: KnownHead): readonly Value[] => [
+    link,
+    link,
+    time(),
+    String(now + LINK_TRUSTED_MS),
+  ]
+
+  const lock = async (session: Session, known: KnownHead): Promise<FoundHead | null> => {
+    const sql = `select ${columns}, ${isMarked} as is_marked, ${hasLast} as has_last
+from ${heads} h where h.namespace = ? for update`
+    const [row] = await session.read(sql, [time(), ...toLastValues(known), namespace])
+    if (row === undefined) return null
+    const head = parseHead(row, session)
+    const [marked, last] = row.slice(HEAD_COLUMNS).map((cell) => toNumber(cell) === 1)
+    const isLonger = marked === true && head.epoch === known.epoch && head.changes >= known.changes
+    return { ...head, isMarked: marked === true, isWhole: isLonger && last === true }
   }
 
   const query: Heads['query'] = (session, { columns: more, from }, values, known) =>
     session.read(
-      `select ${columns}, ${more} from ${heads} h left join ${from} on 1 = 1 where ${isKnown} limit ${MAX_ROWS}`,
-      [time(), ...values, ...known],
+      `select ${columns}, ${more} from ${heads} h left join ${from} on 1 = 1
+where h.namespace = ? and h.epoch = ? and h.changes >= ${asNumber} and ${isMarked} and ${hasLast} limit ${MAX_ROWS}`,
+      [time(), ...values, namespace, known.epoch, String(known.changes), ...toLastValues(known)],
     )
 
   return {
@@ -95,8 +105,11 @@ export function createHeads(
       return [parseHead(rows[0], session), rows.map((row) => row.slice(HEAD_COLUMNS))]
     },
     query,
-    lock: (session, known) => lock(session, isKnown, known),
-    async lockAnyway(session) {
+    async lock(session, known) {
+      const found = await lock(session, known)
+      return found?.isWhole === true ? found : null
+    },
+    async lockAnyway(session, known) {
       // Before anything is written: a privileged user may write to a replica.
       await readState(session, server)
       await session.write(
@@ -104,7 +117,7 @@ export function createHeads(
 on duplicate key update namespace = values(namespace)`,
         [namespace, NO_EPOCH, NO_EPOCH],
       )
-      const head = await lock(session, 'h.namespace = ?', [namespace])
+      const head = await lock(session, known ?? UNKNOWN)
       if (head === null) throw new Error('The MySQL server has lost a row that it has just written')
       return head
     },
@@ -116,6 +129,21 @@ on duplicate key update namespace = values(namespace)`,
   }
 }
 
+/**
+ * A condition of a head: a batch, whose link is passed in twice, is its last one or before it. The subquery depends on the
+ * row of the head, so it runs after a wait for the lock of that row.
+ */
+export function hasLinkSql(revocations: string): string {
+  return `(h.link = ? or exists (select 1 from ${revocations} l
+  where l.namespace = h.namespace and l.kind = 'link' and l.id = ?))`
+}
+
+/** How long a link is kept after the next batch. */
+export const LINK_LIFE_MS = 600_000
+// Less than that, so that no link which was dropped is looked for.
+const LINK_TRUSTED_MS = LINK_LIFE_MS / 2
+
+const UNKNOWN: KnownHead = { epoch: '', changes: 0, link: '', now: 0 }
 const HEAD_COLUMNS = 6
 // An explicit limit, because a session may have a sql_select_limit.
 const MAX_ROWS = 1_000_000

@@ -6,7 +6,7 @@ import { retryAfterLoss, toMilliseconds } from '../store-parts.js'
 import type { Server } from './check-server.js'
 import type { Database, Row, Session, Value } from './client.js'
 import { createEntries, type Entries, type Entry } from './entries.js'
-import { createHeads, type FoundHead, type Head, NO_EPOCH, type Page } from './head.js'
+import { createHeads, type FoundHead, type Head, type KnownHead, NO_EPOCH, type Page } from './head.js'
 import type { Tables } from './tables.js'
 
 /** A transaction about a history. */
@@ -59,8 +59,6 @@ export interface HistoryOptions {
   readonly server: Server
 }
 
-type Known = Pick<Head, 'epoch' | 'changes'>
-
 // Thrown to end a transaction that found another history.
 const LOST = new Error('The MySQL store has another history')
 
@@ -72,54 +70,53 @@ export function createHistory(
 ): History {
   const heads = createHeads(tables, namespace, { clock, server })
   const entries = createEntries(tables, namespace)
-  let known: Known | null = null
+  let known: KnownHead | null = null
   let longest = 0
   let recovering: Promise<void> | null = null
 
-  const knownValues = (): readonly Value[] => {
+  const readKnown = (): KnownHead => {
     if (known === null) throw new Error('The MySQL store is used before its prepare() has resolved')
-    return [namespace, known.epoch, String(known.changes)]
+    return known
   }
 
-  const note = ({ epoch, changes }: Known): void => {
-    if (known?.epoch === epoch && changes > known.changes) known = { epoch, changes }
+  const note = (head: KnownHead): void => {
+    if (known?.epoch === head.epoch && head.changes >= known.changes) known = head
   }
 
   // Locks the head, whatever is in it, and creates what is missing. `change` says what the head shall be, and the
   // entries that are new.
   const rewrite = async (
     session: Session,
+    before: KnownHead | null,
     change: (found: FoundHead) => Promise<HeadChange>,
-  ): Promise<Known & HeadChange> => {
-    const found = await heads.lockAnyway(session)
+  ): Promise<readonly [KnownHead, HeadChange]> => {
+    const found = await heads.lockAnyway(session, before)
     const changed = await change(found)
     const { epoch } = changed
+    const { now } = found
     const longestLifetime = Math.max(longest, found.longestLifetime)
     const isLonger = longestLifetime > found.longestLifetime
     const short = isLonger ? await entries.readShort(session, longestLifetime) : []
     const given = [...short, ...changed.given]
-    if (given.length === 0 && epoch === found.epoch && !isLonger)
-      return { ...changed, changes: found.changes }
+    if (given.length === 0 && epoch === found.epoch && !isLonger) return [found, changed]
     // Where only the head was lost, no new entry may get the number of an old one.
-    const before = Math.max(found.changes, await entries.readLastChange(session))
+    const last = Math.max(found.changes, await entries.readLastChange(session))
     if (epoch !== found.epoch) await entries.mark(session, epoch)
     const link = createId(systemRandom)
-    await entries.put(session, given, before, { link, now: found.now })
-    const changes = before + given.length
+    await entries.put(session, given, last, { replaced: found.link, now })
+    const changes = last + given.length
     await heads.write(session, { epoch, link, changes, longestLifetime })
-    return { ...changed, changes }
+    return [{ epoch, link, changes, now }, changed]
   }
 
-  const recover = async (lost: Known): Promise<void> => {
+  const recover = async (lost: KnownHead): Promise<void> => {
     const canRestore = losses.canRestore()
-    const { epoch, changes, revokedBefore } = await database.transact((session) =>
-      rewrite(session, async ({ now, ...found }) => {
-        const isSame = found.epoch === lost.epoch
-        // The answer came from somewhere else, such as a replica: nothing is lost.
-        const isWhole = isSame && found.changes >= lost.changes && found.isMarked
+    const [head, { revokedBefore }] = await database.transact((session) =>
+      rewrite(session, lost, async ({ now, isWhole, ...found }) => {
         // The first process to find the loss gives the history a new name, and the others keep it.
-        const isFirst = isSame || found.epoch === NO_EPOCH || !found.isMarked
+        const isFirst = found.epoch === lost.epoch || found.epoch === NO_EPOCH || !found.isMarked
         const name = isFirst && !isWhole ? createId(systemRandom) : found.epoch
+        // If it is whole, the answer came from somewhere else, such as a replica: nothing is lost.
         if (isWhole || canRestore) return { epoch: name, given: [], revokedBefore: null }
         const newest = await entries.readNewestStart(session, null)
         const moment = raiseWatermark(0, newest, now)
@@ -129,24 +126,22 @@ export function createHistory(
         return { epoch: name, given: [all, ...late], revokedBefore: moment }
       }),
     )
-    const isOther = lost.epoch !== epoch
-    known = { epoch, changes }
-    if (isOther) losses.reportHistory()
+    known = head
+    if (lost.epoch !== head.epoch) losses.reportHistory()
     if (revokedBefore !== null) losses.report(revokedBefore)
   }
 
   // Many calls may find the loss at the same time: one of them recovers, and the others ask again afterwards.
-  const recoverOnce = async (lost: Known): Promise<void> => {
+  const recoverOnce = async (lost: KnownHead): Promise<void> => {
     if (known?.epoch !== lost.epoch) return
     recovering ??= recover(lost).finally(() => (recovering = null))
     await recovering
   }
 
   const retry = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
-    knownValues()
-    let before = known as Known
+    let before = readKnown()
     const ask = async (): Promise<{ readonly answer: Result } | null> => {
-      before = known as Known
+      before = readKnown()
       try {
         return { answer: await attempt() }
       } catch (error) {
@@ -158,7 +153,7 @@ export function createHistory(
   }
 
   const readWith = async (session: Session, page: Page, values: readonly Value[]) => {
-    const answer = await heads.read(session, page, values, knownValues())
+    const answer = await heads.read(session, page, values, readKnown())
     if (answer === null) throw LOST
     note(answer[0])
     return answer
@@ -174,15 +169,15 @@ export function createHistory(
   return {
     async enter(longestLifetime) {
       longest = Math.max(longest, toMilliseconds(longestLifetime))
-      const { epoch, changes } = await database.transact((session) =>
-        rewrite(session, async (found) => ({
+      const [head] = await database.transact((session) =>
+        rewrite(session, null, async (found) => ({
           // Not of one whose mark is gone: that is a loss, which the read finds.
           epoch: found.epoch === NO_EPOCH ? createId(systemRandom) : found.epoch,
           given: [],
           revokedBefore: null,
         })),
       )
-      known ??= { epoch, changes }
+      known ??= head
       await read(NO_PAGE, [], () => undefined)
     },
     read,
@@ -196,7 +191,7 @@ export function createHistory(
             entries,
             read: (page, values) => readWith(session, page, values),
             async lock() {
-              head = await heads.lock(session, knownValues())
+              head = await heads.lock(session, readKnown())
               if (head === null) throw LOST
               ;({ changes, link } = head)
               return head
@@ -204,8 +199,8 @@ export function createHistory(
             async merge(given) {
               if (given.length === 0) return 0
               if (head === null) throw new Error('The history of the MySQL store is not locked')
+              const removed = await entries.put(session, given, changes, { replaced: link, now: head.now })
               link = createId(systemRandom)
-              const removed = await entries.put(session, given, changes, { link, now: head.now })
               changes += given.length
               return removed
             },
@@ -213,10 +208,14 @@ export function createHistory(
           const locked = head as Head | null
           // Also without new entries: the caller wants to know whether the store can be written to.
           if (locked !== null) await heads.write(session, { ...locked, changes, link })
-          return { result, position: `${locked?.epoch}:${link}:${changes}`, locked, changes }
+          return {
+            result,
+            position: `${locked?.epoch}:${link}:${changes}`,
+            head: locked && { ...locked, link, changes },
+          }
         })
-        const { result, position, locked, changes } = written
-        if (locked !== null) note({ epoch: locked.epoch, changes })
+        const { result, position, head } = written
+        if (head !== null) note(head)
         return { result, position }
       }),
   }

@@ -10,7 +10,7 @@ import {
   toWrites,
 } from './check-server.js'
 import { type MysqlClient, readErrorNumber, toDatabase, toNumber, toTextOrNull } from './client.js'
-import { createHeads, type Heads } from './head.js'
+import { createHeads, type Heads, type KnownHead } from './head.js'
 import { toLookup } from './revocations.js'
 import { serverNowSql } from './statements.js'
 import { type TableOptions, TABLES_VERSION, toTables } from './tables.js'
@@ -40,8 +40,7 @@ export interface MysqlInspection {
 interface Known {
   readonly heads: Heads
   readonly server: Server
-  readonly epoch: string
-  readonly changes: number
+  readonly head: KnownHead
 }
 
 /** Looks at the tables of a store through a pool. */
@@ -57,17 +56,21 @@ export function inspectMysql(
   const readRows = (sql: string, values: readonly string[] = []) =>
     database.use((session) => session.read(sql, values))
 
-  // A history is known by its epoch and its count of changes; a request of a process knows both.
+  // A request of a process knows the head of its history.
   const readKnown = async (): Promise<Known> => {
     const server = await database.use(readServer)
-    const [row] = await readRows(`select epoch, changes from ${tables.heads} where namespace = ?`, [
+    const [row] = await readRows(`select epoch, changes, link from ${tables.heads} where namespace = ?`, [
       namespace,
     ])
     return {
       heads: createHeads(tables, namespace, { clock: undefined, server }),
       server,
-      epoch: toTextOrNull(row?.[0]) ?? '',
-      changes: row === undefined ? 0 : toNumber(row[1]),
+      head: {
+        epoch: toTextOrNull(row?.[0]) ?? '',
+        changes: row === undefined ? 0 : toNumber(row[1]),
+        link: toTextOrNull(row?.[2]) ?? '',
+        now: Date.now(),
+      },
     }
   }
   let known: Promise<Known> | null = null
@@ -126,12 +129,11 @@ where namespace = ? and ends_at <= ${serverNowSql} order by ends_at limit ${MAX_
       return toNumber(row?.[0])
     },
     async lookup() {
-      const { heads, server, epoch, changes } = await (known ??= readKnown())
+      const { heads, server, head } = await (known ??= readKnown())
       const { page, values } = lookupPage
-      return database.use(
-        (session) => heads.query(session, page, values, [namespace, epoch, String(changes)]),
-        { findsLeftover: server.tellsTransaction },
-      )
+      return database.use((session) => heads.query(session, page, values, head), {
+        findsLeftover: server.tellsTransaction,
+      })
     },
   }
 }

@@ -10,7 +10,7 @@ import type { FeedPage, Position, RevocationStore } from '../../revocation/store
 import { toPage, toResetPage } from '../store-parts.js'
 import { type Row, toNumber, toText, type Value } from './client.js'
 import type { Entry } from './entries.js'
-import type { Head, Page } from './head.js'
+import { hasLinkSql, type Head, type Page } from './head.js'
 import type { History, Transaction } from './history.js'
 import { asNumber, groupBy, inParts, repeat } from './statements.js'
 import type { Tables } from './tables.js'
@@ -72,10 +72,10 @@ export function createRevocations(history: History, tables: Tables, namespace: s
     },
     async readFeed(after) {
       const [epoch, link, start] = after === null ? [null, '', 0] : readPosition(after)
-      const values = [link, namespace, link, namespace, String(start)]
+      const values = [link, link, namespace, String(start)]
       return history.read(toFeed(revocations), values, (head, rows) => {
-        const [[isLink] = []] = rows
-        const isSame = after === null || (head.epoch === epoch && toNumber(isLink) === 1)
+        const [[hasLink] = []] = rows
+        const isSame = after === null || (head.epoch === epoch && toNumber(hasLink) === 1)
         const at = (change: number): Position => `${head.epoch}:${head.link}:${change}`
         if (!isSame || start > head.changes) return toResetPage(at(0))
         const entries = rows.filter(([, kind]) => kind !== null).map(toChange)
@@ -152,8 +152,7 @@ where r.namespace = ? and r.kind = ? and r.id in (${repeat('?', part)})`)
 
 function toFeed(revocations: string): Page {
   return {
-    columns: `(h.link = ? or exists (select 1 from ${revocations} l
-  where l.namespace = ? and l.kind = 'link' and l.id = ?)) as is_link,
+    columns: `${hasLinkSql(revocations)} as has_link,
 p.kind, p.id, p.not_before, p.ends_at, p.change_number`,
     from: `(select r.* from ${revocations} r force index (by_change)
 where r.namespace = ? and r.change_number > ${asNumber} order by r.change_number limit ${PAGE_SIZE}) p`,
