@@ -173,6 +173,23 @@ describeWithMysql('connections that others of the application have used', (url) 
     expect(await store.lookup([{ kind: 'all', id: '' }])).toEqual([undefined])
   })
 
+  test('a statement that was prepared while an empty text was NULL sees who is logged out', async () => {
+    const { one, opened } = await openOne()
+    const { sid } = await store.sessions!.open(await session())
+    // MySQL does not have it.
+    await one.query("set sql_mode = 'EMPTY_STRING_IS_NULL'").catch(() => undefined)
+    const calls = [
+      () => opened.sessions!.rotate(sid, firstToken(sid), RULES),
+      () => opened.sessions!.get(sid, RULES),
+    ]
+    await Promise.allSettled(calls.map((call) => call()))
+    await one.query("set sql_mode = ''")
+    const { now } = await store.revoke([{ kind: 'all', id: '', notBefore: 0, until: 0 }])
+    expect(now).toBeGreaterThan(0)
+    expect(await calls[1]!()).toBeNull()
+    expect(await calls[0]!()).toEqual({ outcome: 'ended' })
+  })
+
   test('nobody uses up an id where nothing is committed', async () => {
     const { one, opened } = await openOne()
     await one.query('set autocommit = 0')

@@ -1,6 +1,7 @@
 import mysql from 'mysql2/promise'
 import { afterAll, beforeEach, expect, test, vi } from 'vitest'
-import { createMysqlStore, type MysqlStore } from 'tokenlib/mysql'
+import { createMysqlStore, type MysqlConnection, type MysqlStore } from 'tokenlib/mysql'
+import { createVirtualClock } from 'tokenlib/testing'
 import { describeWithMysql } from '../helpers/servers/describe-with-servers.js'
 import { firstToken } from '../../packages/contracts/src/store-fixture.js'
 
@@ -131,6 +132,77 @@ where trx_state = 'LOCK WAIT' and trx_query like '%${prefix}heads%'`,
     expect(await watermark(store)).toBeGreaterThanOrEqual(before)
     expect(await fresh.sessions!.rotate(sid, firstToken(sid), RULES)).toEqual({ outcome: 'ended' })
     expect(warnings).toHaveLength(2)
+  })
+
+  test('counts what a call learned while it waited for a connection', async () => {
+    let isHeld = Promise.resolve()
+    const queued = { getConnection: () => isHeld.then(() => pool.getConnection()) }
+    const mine = createMysqlStore(queued, { prefix, onWarning: (text) => warnings.push(text) })
+    await mine.prepare({ longestLifetime: HOUR })
+    await copyHistory()
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => (release = resolve))
+    const writing = mine.revoke([{ ...ENTRY, id: 'lost' }])
+    isHeld = held
+    const waiting = watermark(mine)
+    await writing
+    const before = await time()
+    await restoreHistory()
+    release()
+    expect(await waiting).toBeGreaterThanOrEqual(before)
+  })
+
+  test('forgets nothing for an answer from a server that has lost it', async () => {
+    let gate: Promise<void> | null = null
+    const slow = {
+      async getConnection(): Promise<MysqlConnection> {
+        const connection = await pool.getConnection()
+        return {
+          query: (text) => connection.query(text),
+          async execute({ sql, rowsAsArray }, values) {
+            const closed = gate
+            gate = null
+            await closed
+            return connection.execute({ sql, rowsAsArray, values })
+          },
+          release: () => connection.release(),
+          destroy: () => connection.destroy(),
+        }
+      },
+    }
+    const mine = createMysqlStore(slow, { prefix, onWarning: (text) => warnings.push(text) })
+    await mine.prepare({ longestLifetime: HOUR })
+    await copyHistory()
+    let release = (): void => undefined
+    gate = new Promise((resolve) => (release = resolve))
+    const reading = mine.lookup([TOKEN])
+    await vi.waitFor(() => expect(gate).toBeNull())
+    await mine.revoke([{ ...ENTRY, id: 'lost' }])
+    const before = await time()
+    await restoreHistory()
+    await (await open()).revoke([{ ...ENTRY, id: 'other' }])
+    release()
+    await reading
+    expect(await watermark(mine)).toBeGreaterThanOrEqual(before)
+  })
+
+  test('does not take it for a loss that the clock of the server was ahead', async () => {
+    const clock = createVirtualClock()
+    const [idle, busy] = [1, 2].map(() => createMysqlStore(pool, { prefix, clock })) as [
+      MysqlStore,
+      MysqlStore,
+    ]
+    for (const of of [idle, busy]) await of.prepare({ longestLifetime: HOUR })
+    await clock.advance('2h')
+    const real = clock()
+    clock.set(new Date(real + 15 * 60_000))
+    await idle.lookup([TOKEN])
+    clock.set(new Date(real))
+    await busy.revoke([{ ...ENTRY, id: 'b' }])
+    await clock.advance('12m')
+    await busy.revoke([{ ...ENTRY, id: 'c' }])
+    await busy.prune(1000)
+    expect(await idle.lookup([{ ...TOKEN, id: 'c' }, ALL])).toEqual([FOREVER, undefined])
   })
 
   test('does not take a pause for a loss, in which others wrote and links were dropped', async () => {

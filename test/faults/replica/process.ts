@@ -17,8 +17,9 @@ import type { Acknowledged, FromProcess, ProcessOptions, ToProcess } from './pro
 const TICK_MS = 5
 const CALL_LIMIT_MS = 2000
 const POOL_WAIT_MS = 1000
-// A process that has so many calls under way makes no more of them: a store that is behind catches up.
-const MAX_UNDER_WAY = 20
+// A process that has so many calls under way makes no more of them, so that a store that is behind catches up. Fewer than
+// a pool has connections: its replica needs one, too.
+const MAX_UNDER_WAY = 8
 const STATE_INTERVAL_MS = 50
 const FLUSH_INTERVAL_MS = 50
 const FINAL_ATTEMPTS = 10

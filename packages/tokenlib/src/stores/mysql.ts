@@ -102,7 +102,7 @@ export function createMysqlStore(client: MysqlClient, options: MysqlStoreOptions
   }
 
   const open = (found: Tables, server: Server): Operations => {
-    const history = createHistory(database, found, { namespace, clock, losses, server })
+    const history = createHistory(database, found, { namespace, clock, scheduler, losses, server })
     const revocations = createRevocations(history, found, namespace)
     const end: Revocations['end'] = (batch) => written(revocations.end(batch))
     const housekeeping = createHousekeeping(database, found, {

@@ -40,7 +40,7 @@ function toServer(settings: Settings): Server {
   if (tellsTransaction) columns.push('@@in_transaction')
   return {
     tellsTransaction,
-    // Not `'' is null`: a statement that is prepared remembers the sql_mode of then.
+    // By the mode of now: a statement that is prepared reads `''` by the mode of then.
     state: `concat_ws(',', locate(${NO_EMPTY_TEXT}, cast(@@session.sql_mode as binary)) > 0, ${columns.join()})`,
     // As bytes: a prepared text keeps its collation, which the connection may no longer have.
     isWritable: [

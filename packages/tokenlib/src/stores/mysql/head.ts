@@ -25,7 +25,7 @@ export type KnownHead = Omit<Head, 'longestLifetime'>
 export interface FoundHead extends Head {
   /** Whether its revocations have the mark of its epoch: somebody may have emptied them. */
   readonly isMarked: boolean
-  /** Whether it has everything that the known one had. */
+  /** Whether it has what the known one had, as far as its epoch, its count of changes and its links tell. */
   readonly isWhole: boolean
 }
 
@@ -140,8 +140,8 @@ export function hasLinkSql(revocations: string): string {
 
 /** How long a link is kept after the next batch. */
 export const LINK_LIFE_MS = 600_000
-// Less than that, so that no link which was dropped is looked for.
-const LINK_TRUSTED_MS = LINK_LIFE_MS / 2
+/** How long a link that was the last one is looked for: less than that, because clocks differ. */
+export const LINK_TRUSTED_MS = LINK_LIFE_MS / 2
 
 const UNKNOWN: KnownHead = { epoch: '', changes: 0, link: '', now: 0 }
 const HEAD_COLUMNS = 6

@@ -1,12 +1,20 @@
 import { createId, systemRandom } from '../../tokens/ids.js'
 import { addDuration, raiseWatermark, type Revocation } from '../../revocation/revocation.js'
-import type { Clock } from '../../time.js'
+import type { Clock, Scheduler } from '../../time.js'
 import type { LossReporter } from '../loss-reporter.js'
 import { retryAfterLoss, toMilliseconds } from '../store-parts.js'
 import type { Server } from './check-server.js'
 import type { Database, Row, Session, Value } from './client.js'
 import { createEntries, type Entries, type Entry } from './entries.js'
-import { createHeads, type FoundHead, type Head, type KnownHead, NO_EPOCH, type Page } from './head.js'
+import {
+  createHeads,
+  type FoundHead,
+  type Head,
+  type KnownHead,
+  LINK_TRUSTED_MS,
+  NO_EPOCH,
+  type Page,
+} from './head.js'
 import type { Tables } from './tables.js'
 
 /** A transaction about a history. */
@@ -55,6 +63,7 @@ export interface History {
 export interface HistoryOptions {
   readonly namespace: string
   readonly clock: Clock | undefined
+  readonly scheduler: Scheduler
   readonly losses: LossReporter
   readonly server: Server
 }
@@ -66,21 +75,28 @@ const LOST = new Error('The MySQL store has another history')
 export function createHistory(
   database: Database,
   tables: Tables,
-  { namespace, clock, losses, server }: HistoryOptions,
+  { namespace, clock, scheduler, losses, server }: HistoryOptions,
 ): History {
   const heads = createHeads(tables, namespace, { clock, server })
   const entries = createEntries(tables, namespace)
   let known: KnownHead | null = null
+  let knownAt = 0
   let longest = 0
   let recovering: Promise<void> | null = null
 
   const readKnown = (): KnownHead => {
     if (known === null) throw new Error('The MySQL store is used before its prepare() has resolved')
-    return known
+    // After a pause, the clock of the server does not say how old it is if somebody has set that.
+    return scheduler.monotonicNow() - knownAt < LINK_TRUSTED_MS ? known : { ...known, now: 0 }
+  }
+
+  const know = (head: KnownHead): void => {
+    known = head
+    knownAt = scheduler.monotonicNow()
   }
 
   const note = (head: KnownHead): void => {
-    if (known?.epoch === head.epoch && head.changes >= known.changes) known = head
+    if (known?.epoch === head.epoch && head.changes >= known.changes) know(head)
   }
 
   // Locks the head, whatever is in it, and creates what is missing. `change` says what the head shall be, and the
@@ -126,22 +142,24 @@ export function createHistory(
         return { epoch: name, given: [all, ...late], revokedBefore: moment }
       }),
     )
-    known = head
+    know(head)
     if (lost.epoch !== head.epoch) losses.reportHistory()
     if (revokedBefore !== null) losses.report(revokedBefore)
   }
 
-  // Many calls may find the loss at the same time: one of them recovers, and the others ask again afterwards.
-  const recoverOnce = async (lost: KnownHead): Promise<void> => {
-    if (known?.epoch !== lost.epoch) return
-    recovering ??= recover(lost).finally(() => (recovering = null))
+  // Many calls may find the loss at the same time: one of them recovers, by all that is known by then, and the others ask
+  // again afterwards.
+  const recoverOnce = async (epoch: string): Promise<void> => {
+    const newest = readKnown()
+    if (newest.epoch !== epoch) return
+    recovering ??= recover(newest).finally(() => (recovering = null))
     await recovering
   }
 
   const retry = async <Result>(attempt: () => Promise<Result>): Promise<Result> => {
-    let before = readKnown()
+    let { epoch } = readKnown()
     const ask = async (): Promise<{ readonly answer: Result } | null> => {
-      before = readKnown()
+      ;({ epoch } = readKnown())
       try {
         return { answer: await attempt() }
       } catch (error) {
@@ -149,13 +167,15 @@ export function createHistory(
         return null
       }
     }
-    return (await retryAfterLoss('MySQL', ask, () => recoverOnce(before))).answer
+    return (await retryAfterLoss('MySQL', ask, () => recoverOnce(epoch))).answer
   }
 
   const readWith = async (session: Session, page: Page, values: readonly Value[]) => {
+    const before = known
     const answer = await heads.read(session, page, values, readKnown())
     if (answer === null) throw LOST
-    note(answer[0])
+    // Not if more is known by now: this answer may come from a server that has lost it.
+    if (known === before) note(answer[0])
     return answer
   }
 
@@ -177,7 +197,7 @@ export function createHistory(
           revokedBefore: null,
         })),
       )
-      known ??= head
+      if (known === null) know(head)
       await read(NO_PAGE, [], () => undefined)
     },
     read,

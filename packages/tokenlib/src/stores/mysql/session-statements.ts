@@ -11,6 +11,9 @@ export type Reading = readonly [page: Page, values: readonly Value[]]
 /** A statement that writes, and its values. */
 export type Writing = readonly [sql: string, values: readonly Value[]]
 
+// What everybody's watermark has. Under EMPTY_STRING_IS_NULL, `''` is something else.
+const NO_ID = "x''"
+
 /** The statements of the sessions of a namespace. */
 export interface SessionStatements {
   /** One session; its columns are `SESSION_COLUMNS`. */
@@ -70,7 +73,7 @@ export function createSessionStatements(
   const revoked = (kind: string, id: string): string =>
     `coalesce((select r.not_before from ${revocations} r where r.namespace = ? and r.kind = '${kind}' and r.id = ${id}), 0)`
   const columns = SESSION_COLUMNS.map((name) => `p.${name}`).join()
-  const revokedUpTo = `greatest(${revoked('session', 's.sid')}, ${revoked('user', 's.user_id')}, ${revoked('all', "''")})`
+  const revokedUpTo = `greatest(${revoked('session', 's.sid')}, ${revoked('user', 's.user_id')}, ${revoked('all', NO_ID)})`
   const select = `select s.*, ${revokedUpTo} as revoked_up_to from ${sessions} s`
 
   return {
@@ -83,7 +86,7 @@ export function createSessionStatements(
       const from = `(${select} force index (by_user)
 where s.namespace = ? and s.user_id = ? and s.started_at <= ${asNumber}
   and (s.started_at < ${asNumber} or s.sid < ?)
-  and s.started_at > greatest(${revoked('user', '?')}, ${revoked('all', "''")})
+  and s.started_at > greatest(${revoked('user', '?')}, ${revoked('all', NO_ID)})
 order by s.started_at desc, s.sid desc limit ${toLimit(toSize(size))}) p`
       const values = [
         namespace,
@@ -103,7 +106,7 @@ order by s.started_at desc, s.sid desc limit ${toLimit(toSize(size))}) p`
     watermarks: (user) => [
       {
         columns: 'p.of_user, p.of_all',
-        from: `(select ${revoked('user', '?')} as of_user, ${revoked('all', "''")} as of_all) p`,
+        from: `(select ${revoked('user', '?')} as of_user, ${revoked('all', NO_ID)} as of_all) p`,
       },
       [namespace, user, namespace],
     ],
