@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { trustLegacyIssuer } from '../../packages/issuers/src/index.js'
+import { introspect, trustLegacyIssuer } from '../../packages/issuers/src/index.js'
 import { resolveSettings } from '../../packages/tokenlib/src/config/settings.js'
 import { TokenConfig, type TrustedIssuer } from '../../packages/tokenlib/src/index.js'
 import type { JwsHeader } from '../../packages/tokenlib/src/tokens/jose.js'
 import type { SourceKeys } from '../../packages/tokenlib/src/tokens/token-source.js'
 import { createCanonicalizer, parseUnverifiedJwt } from '../../packages/tokenlib/src/tokens/token-sources.js'
 import { createForeign, createReceiver, flipToken } from '../helpers/foreign.js'
+import { OPAQUE_ISSUER, opaqueOptions } from '../helpers/introspection.js'
 import { NOW, SECRET, withBearer } from '../helpers/manager.js'
 import { outcomeOf } from '../helpers/revocable.js'
 import { encode, forge } from '../security/harness/forge.js'
@@ -99,6 +100,31 @@ describe('what is no token is refused as one, also next to issuers', () => {
     expect(await outcomeOf(tokens.verify(token as string))).toBe('TOKEN_INVALID')
     if (typeof token !== 'string' || token === '') return
     expect(await outcomeOf(tokens.accessTokenRequired(withBearer(token)))).toBe('TOKEN_INVALID')
+  })
+})
+
+describe('the issuer that is asked about a token', () => {
+  const { findOpaque } = connect([introspect(opaqueOptions())])
+  const of = (text: string): string => Buffer.from(text, 'latin1').toString('base64url')
+
+  test.each([
+    ['text that decodes to text', of('abc')],
+    ['text of one segment that is JSON but for its last byte', of('{ab\xFF')],
+    ['as long as a token may be', 'o'.repeat(100)],
+    ['a JWT of the issuer', forge({ key: SECRET, claims: { iss: OPAQUE_ISSUER } })],
+  ])('is its own for %s', (_, token) => {
+    expect(findOpaque(token, Math.max(100, token.length))?.issuer).toBe(OPAQUE_ISSUER)
+  })
+
+  test.each([
+    ['no text', 1],
+    ['a text that is too long', 'o'.repeat(101)],
+    ['what is no bearer token', 'opaque token'],
+    ['a JWT of nobody', forge({ key: SECRET, claims: {} })],
+    ['a JWT that is cut off', of('{"alg":"HS256"}')],
+    ['a JWT with a space in front of its header', `${of(' {"alg":"HS256"}')}.e30.AA`],
+  ])('is nobody for %s', (_, token) => {
+    expect(findOpaque(token as string, String(token).includes('.') ? 8192 : 100)).toBeNull()
   })
 })
 
