@@ -81,7 +81,8 @@ export function connectSources(
       // Our own tokens are not sent to anybody, also where they are cut off or misspelt.
       if (!looksLikeJwt(token)) return HIDDEN_JWT.test(token) ? null : opaque
       try {
-        return parseUnverifiedJwt(token, maxLength).claims?.['iss'] === opaque.issuer ? opaque : null
+        const { iss } = parseUnverifiedJwt(token, maxLength).claims ?? {}
+        return iss === opaque.issuer ? opaque : null
       } catch {
         return null
       }
