@@ -99,6 +99,12 @@ describe('C1, bounded', () => {
     ],
     ['lost, and being restored', [], [revoke(10), check(300, 'valid')], [loss(200)]],
     ['lost, but not yet at the time of the check', ['C1'], [revoke(10), check(150, 'valid')], [loss(200)]],
+    [
+      'lost, and restored later, because there was more to read',
+      [],
+      [revoke(10), check(411, 'valid'), ...Array.from({ length: 5 }, () => revoke(10))],
+      [loss(200)],
+    ],
     ['lost, and not restored in time', ['C1'], [revoke(10), check(411, 'valid')], [loss(200)]],
     [
       'restored late, because the machine ran others',

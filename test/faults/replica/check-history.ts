@@ -57,10 +57,12 @@ export function checkHistory(history: History): Violation[] {
 /** Whether a check may miss what another operation did or saw: the store lost it, and it is being restored. */
 type LossTest = (earlier: Operation, check: Operation) => boolean
 
-function createLossTest({ faults, restoreMs }: History): LossTest {
+function createLossTest({ faults, operations, restoreMs }: History): LossTest {
   const starved = faults.filter(({ kind }) => kind === STARVED).toSorted((one, other) => one.t0 - other.t0)
   const losses = faults.flatMap(({ lost, t0, t1 }) =>
-    lost === undefined ? [] : [{ lost, t0, restoredAt: addRunningTime(t1, restoreMs, starved) }],
+    lost === undefined
+      ? []
+      : [{ lost, t0, restoredAt: addRunningTime(t1, toReadAgainMs(operations, t1) + restoreMs, starved) }],
   )
   return (earlier, check) =>
     losses.some(
@@ -226,9 +228,8 @@ function* checkAvailable(
   checks: readonly Operation[],
 ): Iterable<Violation> {
   const disturbances = faults.map(({ t0, t1, processes, lost }) => {
-    const known =
-      lost === undefined ? 0 : operations.filter(({ op, t1: at }) => op === 'revoke' && at < t1).length
-    return { t0, until: t1 + 2 * boundMs + READ_AGAIN_MS * known, processes }
+    const readAgainMs = lost === undefined ? 0 : toReadAgainMs(operations, t1)
+    return { t0, until: t1 + 2 * boundMs + readAgainMs, processes }
   })
   for (const check of checks) {
     if (check.result !== 'unavailable' || check.isFinal === true) continue
@@ -238,6 +239,11 @@ function* checkAvailable(
     )
     if (!isDisturbed) yield { condition: 'C7', operation: check, reason: 'refused without a fault' }
   }
+}
+
+// How long it takes to read everything again after a loss.
+function toReadAgainMs(operations: readonly Operation[], lostAt: number): number {
+  return READ_AGAIN_MS * operations.filter(({ op, t1 }) => op === 'revoke' && t1 < lostAt).length
 }
 
 // For each entry, by ten processes on two cores that have other things to do.

@@ -63,7 +63,10 @@ export interface Fault {
 /** Everything that happened in a run. */
 export interface History {
   readonly boundMs: number
-  /** How long the processes that know what was lost may take to restore it; time of starvation does not count. */
+  /**
+   * How long the processes that know what was lost may take to restore it, once they have read everything again; time of
+   * starvation does not count.
+   */
   readonly restoreMs: number
   /** By how much the clock of the day is ahead of the monotonic one. */
   readonly wallLeadMs: number
