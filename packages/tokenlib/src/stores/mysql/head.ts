@@ -141,7 +141,7 @@ export function hasLinkSql(revocations: string): string {
 /** How long a link is kept after the next batch. */
 export const LINK_LIFE_MS = 600_000
 /** How long a link that was the last one is looked for: less than that, because clocks differ. */
-export const LINK_TRUSTED_MS = LINK_LIFE_MS / 2
+export const LINK_TRUSTED_MS: number = LINK_LIFE_MS / 2
 
 const UNKNOWN: KnownHead = { epoch: '', changes: 0, link: '', now: 0 }
 const HEAD_COLUMNS = 6
