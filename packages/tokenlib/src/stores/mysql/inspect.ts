@@ -59,9 +59,10 @@ export function inspectMysql(
   // A request of a process knows the head of its history.
   const readKnown = async (): Promise<Known> => {
     const server = await database.use(readServer)
-    const [row] = await readRows(`select epoch, changes, link from ${tables.heads} where namespace = ?`, [
-      namespace,
-    ])
+    const [row] = await readRows(
+      `select epoch, changes, link, ${serverNowSql} from ${tables.heads} where namespace = ?`,
+      [namespace],
+    )
     return {
       heads: createHeads(tables, namespace, { clock: undefined, server }),
       server,
@@ -69,7 +70,7 @@ export function inspectMysql(
         epoch: toTextOrNull(row?.[0]) ?? '',
         changes: row === undefined ? 0 : toNumber(row[1]),
         link: toTextOrNull(row?.[2]) ?? '',
-        now: Date.now(),
+        now: row === undefined ? 0 : toNumber(row[3]),
       },
     }
   }
