@@ -111,7 +111,7 @@ export function createLeakRecord(inherited: readonly SecretText[] = []): LeakRec
         const texts = read(isSampled(count, THOROUGH))
         if (texts.length > 0) shown[kind]++
         for (const { origin, text } of texts) {
-          windows.add({ origin, text })
+          if (!windows.add({ origin, text })) continue
           for (const bytes of readByteLists(text)) windows.add({ origin, text: bytes })
         }
       })

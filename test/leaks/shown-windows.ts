@@ -17,7 +17,8 @@ export interface Sighting extends ShownText {
 export interface ShownWindows {
   /** How many different texts there are. */
   readonly size: number
-  add(shown: ShownText): void
+  /** Whether its text is new. */
+  add(shown: ShownText): boolean
   /** Calls back for every window of a secret that was shown, in order. */
   search(secret: string, found: (at: number, sighting: Sighting) => void): void
 }
@@ -31,7 +32,8 @@ const LAST_ASCII = 0x7f
 
 /** A text as it is compared: an inspected list breaks its lines and fills them up as it likes. */
 export function toComparable(text: string): string {
-  return text.replaceAll(/\s+/g, ' ')
+  // Most texts are comparable as they are, and to replace each space by a space takes long.
+  return /[^\S ]| {2}/.test(text) ? text.replaceAll(/\s+/g, ' ') : text
 }
 
 /**
@@ -50,10 +52,11 @@ export function createShownWindows(): ShownWindows {
     get size() {
       return shown.length
     },
-    add({ origin, text: given }) {
-      const text = toComparable(given.slice(0, LONGEST))
-      if (known.has(text)) return
-      known.add(text)
+    add({ origin, text: whole }) {
+      const given = whole.slice(0, LONGEST)
+      if (known.has(given)) return false
+      known.add(given)
+      const text = toComparable(given)
       const number = shown.push({ origin, text })
       slide(
         text,
@@ -65,6 +68,7 @@ export function createShownWindows(): ShownWindows {
           if (!others.has(window)) others.set(window, { origin, text, offset })
         },
       )
+      return true
     },
     search(secret, found) {
       slide(
