@@ -289,10 +289,10 @@ describeAttacks('opaque tokens of an issuer that is asked about them (RFC 7662 Â
     const { tokens, endpoint, clock } = createOpaqueReceiver()
     expect(await outcomeOf(tokens.verify(OPAQUE))).toBe('ok')
     const flood = async (round: number) =>
-      Promise.all(Array.from({ length: 2000 }, (_, at) => outcomeOf(tokens.verify(`guess-${round}-${at}`))))
+      Promise.all(Array.from({ length: 500 }, (_, at) => outcomeOf(tokens.verify(`guess-${round}-${at}`))))
     const outcomes = await flood(0)
     expect(outcomes.filter((outcome) => outcome === 'TOKEN_INVALID')).toHaveLength(100)
-    expect(outcomes.filter((outcome) => outcome === 'KEYS_UNAVAILABLE')).toHaveLength(1900)
+    expect(outcomes.filter((outcome) => outcome === 'KEYS_UNAVAILABLE')).toHaveLength(400)
     expect(endpoint.asked).toHaveLength(101)
     // Known tokens are still asked about, and logouts have a budget of their own.
     expect(await outcomeOf(tokens.verify(OPAQUE))).toBe('ok')

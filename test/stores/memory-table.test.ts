@@ -163,7 +163,7 @@ describe('pruning', () => {
   })
 
   test('lets others work in between, and drops nothing of theirs', async () => {
-    const { store, clock, pace, ended, kept } = await fill(20_000)
+    const { store, clock, pace, ended, kept } = await fill(10_000)
     clock.seconds += 3600
     pace.stepMs = 0.02
     const progress = { isDone: false }
