@@ -20,9 +20,9 @@ const nest11 = [{ find: /^@nestjs\/(.+)$/, replacement: path('test/nest-11/node_
 
 // The path of a test file says which project runs it: a folder, or the ending of its name. All others are unit tests.
 const INTEGRATION = [
-  'test/{adapters,browser}/**/*.test.ts',
+  'test/{adapters,benchmarks,browser,fuzz,properties,vectors}/**/*.test.ts',
   'test/stores/{mysql,postgres,redis,sqlite}*.test.ts',
-  'test/**/*.integration.test.ts',
+  'test/**/*.{integration,long}.test.ts',
 ]
 // The integration tests of `npm test`: each store with one client, two frameworks, the build, a browser and a few seeds
 // of the simulation.
@@ -33,15 +33,11 @@ const SMOKE = [
   'test/browser/example-page.test.ts',
   'test/simulation/simulation.integration.test.ts',
 ]
-// Slow integration tests, unit tests that compute for a long time, and the checks of the benchmarks.
-const LONG = ['test/{benchmarks,fuzz,properties,vectors}/**/*.test.ts', 'test/**/*.long.test.ts']
 const EVIDENCE = ['test/faults/**/*.test.ts', 'test/**/*.evidence.test.ts']
 const NEST = 'test/adapters/nest*.test.ts'
 // What calls no more of Nest than the tests that run on both versions.
 const NEST_12_ONLY =
   'test/adapters/nest-{format-error,matrix,requests,session-routes,socket-io,tenants}.test.ts'
-
-const OWN_PROCESS = { pool: 'forks', isolate: true, testTimeout: 120_000 } as const
 
 // Files that take minutes. One that starts last leaves the other workers idle, and a fresh clone has no recorded durations to
 // sort by.
@@ -56,61 +52,69 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-// It slows every test down, so `npm test` goes without. Everything else has it.
-let searchesLeaks = true
-
 /** Unit tests run first. The other projects share one queue, so that some tests compute while others wait. */
 function createProject(
   name: string,
   test: TestProjectInlineConfiguration['test'],
   alias = source,
 ): TestProjectInlineConfiguration {
+  const isUnit = name === 'unit'
   return {
     resolve: { alias },
     test: {
       name,
       pool: 'threads',
       isolate: false,
-      maxWorkers: availableParallelism() + (name === 'unit' ? 0 : 1),
-      sequence: { groupOrder: name === 'unit' ? 0 : 1 },
-      testTimeout: 30_000,
-      hookTimeout: 30_000,
+      maxWorkers: availableParallelism() + (isUnit ? 0 : 1),
+      sequence: { groupOrder: isUnit ? 0 : 1 },
+      testTimeout: isUnit ? 30_000 : 120_000,
+      hookTimeout: isUnit ? 30_000 : 120_000,
+      provide: { hasServers: !isUnit },
+      ...test,
       setupFiles: [
         'test/helpers/detach-generated-keys.ts',
         'test/helpers/require-assertions.ts',
-        ...(searchesLeaks ? ['test/leaks/watch-for-leaks.ts'] : []),
+        ...(test?.setupFiles ?? []),
       ],
-      provide: { hasServers: name !== 'unit' },
-      ...test,
       exclude: ['**/node_modules/**', 'test/consumers/**', ...(test?.exclude ?? [])],
     },
   }
 }
 
+// `npm test` is `--mode everyday`. It goes without the search for leaks, which slows every test down.
 export default defineConfig(({ mode }) => {
-  searchesLeaks = mode !== 'everyday'
+  const isEveryday = mode === 'everyday'
+  const setupFiles = isEveryday ? [] : ['test/leaks/watch-for-leaks.ts']
   return {
     test: {
       sequence: { sequencer: LongestFirst },
       globalSetup: [
         'test/helpers/servers/global-setup.ts',
-        ...(searchesLeaks ? ['test/leaks/leak-summary.ts'] : []),
+        ...(isEveryday ? [] : ['test/leaks/leak-summary.ts']),
       ],
       projects: [
         createProject('unit', {
+          setupFiles,
           include: ['test/**/*.test.ts'],
-          exclude: [...INTEGRATION, ...LONG, ...EVIDENCE],
+          exclude: [...INTEGRATION, ...EVIDENCE],
         }),
-        createProject('smoke', { include: SMOKE }),
         createProject('integration', {
-          include: INTEGRATION,
-          exclude: [...SMOKE, ...LONG, ...EVIDENCE],
+          setupFiles,
+          include: isEveryday ? SMOKE : INTEGRATION,
+          exclude: EVIDENCE,
         }),
         // The tests of Nest's own interfaces once more, on the version before.
-        createProject('nest 11', { include: [NEST], exclude: [NEST_12_ONLY] }, [...source, ...nest11]),
-        createProject('long', { testTimeout: 120_000, include: LONG }),
+        createProject('nest 11', { setupFiles, include: isEveryday ? [] : [NEST], exclude: [NEST_12_ONLY] }, [
+          ...source,
+          ...nest11,
+        ]),
         // In processes of their own: these tests count descriptors, measure memory and kill servers.
-        createProject('evidence', { ...OWN_PROCESS, include: EVIDENCE }),
+        createProject('evidence', {
+          setupFiles,
+          include: isEveryday ? [] : EVIDENCE,
+          pool: 'forks',
+          isolate: true,
+        }),
       ],
     },
   }

@@ -2,11 +2,4 @@ import { testScenarios } from './scenario-tests.js'
 
 // Only the scenarios in which browsers behave differently: what they send, store and abort. `node tools/browsers` runs the
 // others in Firefox too.
-testScenarios('firefox', [
-  'tabs',
-  'lost-responses',
-  'lost-pages',
-  'aborted-navigation',
-  'asleep',
-  'other-origins',
-])
+testScenarios('firefox', ['lost-responses', 'aborted-navigation', 'other-origins'])

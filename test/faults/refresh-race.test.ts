@@ -29,7 +29,7 @@ async function race(place: Place, sizes: RefreshRaceSizes): Promise<void> {
 describeWithRedis('two processes that refresh one token at once, on Redis', (url) => {
   test(
     'all get the same successor generation, round after round',
-    () => race({ client: 'ioredis', url }, { rounds: 40, perProcess: 25 }),
+    () => race({ client: 'ioredis', url }, { rounds: 20, perProcess: 25 }),
     LIMIT,
   )
 })
@@ -37,7 +37,7 @@ describeWithRedis('two processes that refresh one token at once, on Redis', (url
 describeWithPostgres('two processes that refresh one token at once, on PostgreSQL', (url) => {
   test(
     'all get the same successor generation, round after round',
-    () => race({ client: 'pg', url }, { rounds: 40, perProcess: 25 }),
+    () => race({ client: 'pg', url }, { rounds: 20, perProcess: 25 }),
     LIMIT,
   )
 })
@@ -45,7 +45,7 @@ describeWithPostgres('two processes that refresh one token at once, on PostgreSQ
 describeWithMysql('two processes that refresh one token at once, on MariaDB', (url) => {
   test(
     'all get the same successor generation, round after round',
-    () => race({ client: 'mysql2', url }, { rounds: 40, perProcess: 25 }),
+    () => race({ client: 'mysql2', url }, { rounds: 20, perProcess: 25 }),
     LIMIT,
   )
 })

@@ -3,7 +3,7 @@ import { syncBuiltinESMExports } from 'node:module'
 import { generateRsa, type PssParameters, toPssPair } from './generate-rsa.js'
 
 // In Node 20 a thread can wait for itself for ever while it exports a key from `generateKeyPairSync` as a JWK (see
-// packages/tokenlib/src/tokens/jose.ts), and tests export thousands. Here every such key is a copy, which has no part in that lock.
+// packages/tokenlib/src/tokens/asymmetric.ts), and tests export thousands. Here every such key is a copy, which has no part in that lock.
 const DER = { format: 'der' } as const
 
 interface KeyOptions extends Partial<PssParameters> {

@@ -11,7 +11,7 @@ import {
 } from './authorization-server.js'
 
 // Two seconds each; KEY_ROTATIONS=20 runs more.
-const ROTATIONS = Number(process.env['KEY_ROTATIONS'] ?? 5)
+const ROTATIONS = Number(process.env['KEY_ROTATIONS'] ?? 2)
 
 const keys = Array.from({ length: ROTATIONS + 1 }, (_, at) => createSigningKey(`key-${at}`))
 let server: AuthorizationServer

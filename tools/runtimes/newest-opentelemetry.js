@@ -62,7 +62,7 @@ writeFileSync(join(folder, 'node-tracer.js'), NODE_TRACER)
 writeFileSync(join(folder, 'vitest.config.js'), CONFIG)
 const node = await installRuntime('node24')
 const vitest = join(root, 'node_modules/vitest/vitest.mjs')
-const projects = ['unit', 'integration', 'long'].flatMap((name) => ['--project', name])
+const projects = ['unit', 'integration'].flatMap((name) => ['--project', name])
 const only = ['test/opentelemetry', ...process.argv.slice(2)]
 const args = [vitest, 'run', '--config', join(folder, 'vitest.config.js'), ...projects, ...only]
 process.exitCode = spawnSync(node, args, { cwd: root, stdio: 'inherit' }).status ?? 1

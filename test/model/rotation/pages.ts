@@ -16,7 +16,7 @@ export interface Catch {
 }
 
 const WRITTEN_BY =
-  '<!-- Written by ROTATION_CATCHES=all npx vitest run --project long test/model/rotation.long.test.ts -u -->'
+  '<!-- Written by ROTATION_CATCHES=all npx vitest run test/model/rotation.long.test.ts -u -->'
 
 /** What is not promised, for readers of the documentation. */
 export function toLimitsPage(groups: readonly LimitGroup[], find: (scenario: Scenario) => Violation): string {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { BrowserPage } from '../helpers/servers/browser.js'
-import { describeWithBrowsers } from '../helpers/servers/describe-with-servers.js'
+import { describeWithBrowser } from '../helpers/servers/describe-with-servers.js'
 import { type ExampleSite, openExample } from './example-site.js'
 
-// example-page.test.ts and example-page-more.long.test.ts have more, in Chromium. Here time passes: access tokens live for two seconds.
-describeWithBrowsers('the page of the example application', (browser) => {
+// The other tests of the page are in Chromium, with a clock that they set. Here time passes: access tokens live for two seconds.
+describeWithBrowser('firefox', 'the page of the example application', (browser) => {
   let site: ExampleSite
   beforeAll(async () => {
     vi.stubEnv('JWT_ACCESS_TOKEN_EXPIRES', '2')
