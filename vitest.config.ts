@@ -24,8 +24,8 @@ const INTEGRATION = [
   'test/stores/{mysql,postgres,redis,sqlite}*.test.ts',
   'test/**/*.{integration,long}.test.ts',
 ]
-// The integration tests of `npm test`: each store with one client, two frameworks, the build, a browser and a few seeds
-// of the simulation.
+// The integration tests of `npm test`: the Redis, PostgreSQL and SQLite stores, Nest and Fastify, the built example
+// application, the example page in Chromium and a short simulation.
 const SMOKE = [
   'test/stores/{postgres,redis,sqlite}.test.ts',
   'test/adapters/nest.test.ts',
@@ -35,7 +35,7 @@ const SMOKE = [
 ]
 const EVIDENCE = ['test/faults/**/*.test.ts', 'test/**/*.evidence.test.ts']
 const NEST = 'test/adapters/nest*.test.ts'
-// What calls no more of Nest than the tests that run on both versions.
+// They use only those parts of Nest that the other tests cover on both versions.
 const NEST_12_ONLY =
   'test/adapters/nest-{format-error,matrix,requests,session-routes,socket-io,tenants}.test.ts'
 
@@ -81,7 +81,7 @@ function createProject(
   }
 }
 
-// `npm test` is `--mode everyday`. It goes without the search for leaks, which slows every test down.
+// `npm test` runs in mode `everyday`: only the unit tests and SMOKE, and no leak search, which slows every test down.
 export default defineConfig(({ mode }) => {
   const isEveryday = mode === 'everyday'
   const setupFiles = isEveryday ? [] : ['test/leaks/watch-for-leaks.ts']

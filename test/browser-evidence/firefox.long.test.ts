@@ -1,5 +1,4 @@
 import { testScenarios } from './scenario-tests.js'
 
-// Only the scenarios in which browsers behave differently: what they send, store and abort. `node tools/browsers` runs the
-// others in Firefox too.
+// Three of the scenarios in which browsers behave differently. `node tools/browsers` runs every scenario in Firefox.
 testScenarios('firefox', ['lost-responses', 'aborted-navigation', 'other-origins'])

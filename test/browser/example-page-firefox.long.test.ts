@@ -3,7 +3,8 @@ import type { BrowserPage } from '../helpers/servers/browser.js'
 import { describeWithBrowser } from '../helpers/servers/describe-with-servers.js'
 import { type ExampleSite, openExample } from './example-site.js'
 
-// The other tests of the page are in Chromium, with a clock that they set. Here time passes: access tokens live for two seconds.
+// The other tests of this page run in Chromium and control its clock. This one runs in real time, with access tokens that
+// live for two seconds.
 describeWithBrowser('firefox', 'the page of the example application', (browser) => {
   let site: ExampleSite
   beforeAll(async () => {

@@ -97,7 +97,7 @@ describe('sessions', () => {
     const args = ['sessions', user, '--limit', '2', '--json', '--before', page.next]
     const second = (await runCommand(args, { env: withoutKey })).json<typeof page>()
     expect([page.sessions.length, second.sessions.length, second.next]).toEqual([2, 1, null])
-    // Not in this order: two logins of the same millisecond are in any.
+    // Compared without their order: logins of the same millisecond may be listed in any order.
     const listed = [...page.sessions, ...second.sessions].map(({ id }) => id)
     expect(listed.toSorted()).toEqual(all.toSorted())
   })

@@ -2,8 +2,8 @@ import crypto, { createPrivateKey, createPublicKey } from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import { generateRsa, type PssParameters, toPssPair } from './generate-rsa.js'
 
-// In Node 20 a thread can wait for itself for ever while it exports a key from `generateKeyPairSync` as a JWK (see
-// packages/tokenlib/src/tokens/asymmetric.ts), and tests export thousands. Here every such key is a copy, which has no part in that lock.
+// In Node 20 a thread can deadlock while it exports a key from `generateKeyPairSync` as a JWK (see
+// packages/tokenlib/src/tokens/asymmetric.ts), and tests export thousands. Here every such key is a copy with its own lock.
 const DER = { format: 'der' } as const
 
 interface KeyOptions extends Partial<PssParameters> {

@@ -17,7 +17,7 @@ export interface Sighting extends ShownText {
 export interface ShownWindows {
   /** How many different texts there are. */
   readonly size: number
-  /** Whether its text is new. */
+  /** Adds a text. Returns `false` if the same text was added before. */
   add(shown: ShownText): boolean
   /** Calls back for every window of a secret that was shown, in order. */
   search(secret: string, found: (at: number, sighting: Sighting) => void): void
@@ -32,7 +32,7 @@ const LAST_ASCII = 0x7f
 
 /** A text as it is compared: an inspected list breaks its lines and fills them up as it likes. */
 export function toComparable(text: string): string {
-  // Most texts are comparable as they are, and to replace each space by a space takes long.
+  // Most texts have no white space to collapse, and replacing every single space with itself is slow.
   return /[^\S ]| {2}/.test(text) ? text.replaceAll(/\s+/g, ' ') : text
 }
 

@@ -294,7 +294,7 @@ describe('a logout while the store does not answer', () => {
     const { tokens, logout } = failing.start()
     await tokens.ready()
     failing.state.isDown = true
-    // A user of the issuer is two entries: without the prefix, and with it.
+    // A user of the issuer takes two entries, with the prefix and without. The last two users take one each: full.
     const others = Array.from({ length: MAX_DEFERRED / 2 - 1 }, (_, at) => `id:user ${at}`)
     const users = [...others, 'bob', 'the last']
     await Promise.all(users.map((user) => tokens.revoke.user(user, { deferUnless: [] })))

@@ -126,7 +126,7 @@ describeWithRedis('concurrent logins of a user on Redis', (url) => {
     release()
     expect(await readOpened()).toHaveLength(4)
     const readLive = async () => (await other.sessions.list('ada')).map(({ id }) => id)
-    // Of two that were opened in the same millisecond, either is the oldest.
+    // Of those that were opened in the same millisecond, any may count as the oldest.
     await expect.poll(readLive, PATIENTLY).toHaveLength(2)
     expect(handedOut).toEqual(expect.arrayContaining(await readLive()))
   })

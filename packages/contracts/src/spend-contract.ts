@@ -104,6 +104,13 @@ export function spendContract({ test, isShared, canCount }: StoreTests): void {
     equal(await spend(store, 'a', 2000), false)
   })
 
+  test('each of many ids can be spent again once it has expired', async ({ store, advance }) => {
+    const ids = Array.from({ length: 20 }, (_, at) => `id ${at}`)
+    for (const id of ids) equal(await spend(store, id, 1000), true)
+    advance(1000)
+    for (const id of ids.toReversed()) equal(await spend(store, id, 1000), true, id)
+  })
+
   test('prune drops ids that have expired, at most so many', async ({ store, advance }) => {
     for (const id of ['a', 'b', 'c']) await spend(store, id, MINUTE)
     await spend(store, 'long', HOUR)

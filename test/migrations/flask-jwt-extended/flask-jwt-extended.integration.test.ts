@@ -26,7 +26,7 @@ migrationContract('flask-jwt-extended', {
 
 test('an old cookie needs its old CSRF value, and is never fresh', async () => {
   const token = await create('access', ADA)
-  // A token that is made after the application has started may be from a second that its clock does not reach.
+  // The application's clock stands still at this moment, so a token created later could have an `iat` in the future.
   const at = Date.now()
   const { url, close } = await startAfter({
     port: 0,
