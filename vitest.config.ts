@@ -67,8 +67,8 @@ function createProject(
       isolate: false,
       maxWorkers: availableParallelism() + (isUnit ? 0 : 1),
       sequence: { groupOrder: isUnit ? 0 : 1 },
-      testTimeout: isUnit ? 30_000 : 120_000,
-      hookTimeout: isUnit ? 30_000 : 120_000,
+      testTimeout: 30_000,
+      hookTimeout: 30_000,
       provide: { hasServers: !isUnit },
       ...test,
       setupFiles: [
@@ -101,6 +101,7 @@ export default defineConfig(({ mode }) => {
         createProject('integration', {
           setupFiles,
           include: isEveryday ? SMOKE : INTEGRATION,
+          testTimeout: isEveryday ? 30_000 : 120_000,
           exclude: EVIDENCE,
         }),
         // The tests of Nest's own interfaces once more, on the version before.
@@ -114,6 +115,7 @@ export default defineConfig(({ mode }) => {
           include: isEveryday ? [] : EVIDENCE,
           pool: 'forks',
           isolate: true,
+          testTimeout: 120_000,
         }),
       ],
     },

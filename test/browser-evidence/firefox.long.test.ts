@@ -1,4 +1,5 @@
 import { testScenarios } from './scenario-tests.js'
 
-// Three of the scenarios in which browsers behave differently. `node tools/browsers` runs every scenario in Firefox.
-testScenarios('firefox', ['lost-responses', 'aborted-navigation', 'other-origins'])
+// The scenarios in which browsers behave differently: what they send, store and abort. `node tools/browsers` runs every
+// scenario in Firefox.
+testScenarios('firefox', ['lost-responses', 'lost-pages', 'aborted-navigation', 'asleep', 'other-origins'])

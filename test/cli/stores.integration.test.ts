@@ -97,8 +97,9 @@ describe('sessions', () => {
     const args = ['sessions', user, '--limit', '2', '--json', '--before', page.next]
     const second = (await runCommand(args, { env: withoutKey })).json<typeof page>()
     expect([page.sessions.length, second.sessions.length, second.next]).toEqual([2, 1, null])
-    // Compared without their order: logins of the same millisecond may be listed in any order.
+    // In the order of the store, which goes by id for logins of the same millisecond.
     const listed = [...page.sessions, ...second.sessions].map(({ id }) => id)
+    expect(listed).toEqual((await tokens.sessions.list(user)).map(({ id }) => id))
     expect(listed.toSorted()).toEqual(all.toSorted())
   })
 

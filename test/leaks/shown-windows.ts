@@ -53,10 +53,9 @@ export function createShownWindows(): ShownWindows {
       return shown.length
     },
     add({ origin, text: whole }) {
-      const given = whole.slice(0, LONGEST)
-      if (known.has(given)) return false
-      known.add(given)
-      const text = toComparable(given)
+      if (known.has(whole)) return false
+      known.add(whole)
+      const text = toComparable(whole.slice(0, LONGEST))
       const number = shown.push({ origin, text })
       slide(
         text,
