@@ -1,7 +1,7 @@
 // Runs .ci/run, and writes how long it and its steps took into the table of CONTRIBUTING.md.
 // node tools/suites/durations.js
 import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
@@ -11,8 +11,14 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const page = `${root}CONTRIBUTING.md`
 
 const [load] = loadavg()
-const where = `${availableParallelism()} cores, Node ${process.versions.node.split('.')[0]}, load ${load.toFixed(1)}`
+const before = readCpuTimes()
 const output = await run('bash', ['.ci/run'])
+const where = [
+  `${availableParallelism()} cores`,
+  `Node ${process.versions.node.split('.')[0]}`,
+  `load ${load.toFixed(1)}`,
+  ...describeStolen(before, readCpuTimes()),
+].join(', ')
 
 const text = readFileSync(page, 'utf8')
 const { rows } = readTable(text)
@@ -22,6 +28,21 @@ for (const row of rows) {
 }
 const [start, end] = MARKERS.map((marker) => text.indexOf(marker))
 writeFileSync(page, `${text.slice(0, start)}${MARKERS[0]}\n\n${formatTable(rows)}\n\n${text.slice(end)}`)
+
+/** All CPU time since the start of the machine, and what its host gave to other machines; `null` without `/proc`. */
+function readCpuTimes() {
+  if (!existsSync('/proc/stat')) return null
+  // user, nice, system, idle, iowait, irq, softirq, steal; what follows is in the first two already.
+  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
+  const times = line.trim().split(/\s+/).slice(1, 9).map(Number)
+  return { all: times.reduce((sum, time) => sum + time), stolen: times[7] ?? 0 }
+}
+
+function describeStolen(before, after) {
+  if (before === null || after === null) return []
+  const share = (after.stolen - before.stolen) / (after.all - before.all)
+  return share < 0.005 ? [] : [`${Math.round(100 * share)} % stolen`]
+}
 
 /** What a command prints, which is shown as well. If it fails, nothing is written. */
 function run(command, args) {
